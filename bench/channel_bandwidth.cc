@@ -10,7 +10,8 @@
 #include <array>
 #include <string>
 
-#include "bench/channel_stream.h"
+#include "bench/channel_pair.h"
+#include "bench/host_stream.h"
 #include "bench/iperf.h"
 #include "bench/question.h"
 #include "bench/tls_stream_floor.h"
@@ -30,7 +31,7 @@ void measure(const Settings& settings, const TwoNetworks& networks, Encryption e
   for (const std::uint32_t message : kMessages) {
     const std::string name = fmt::format("channel, {}, {} KiB", kind, message >> 10);
     ChannelPair hosts(settings, networks, encryption);
-    ChannelStream stream(hosts, {.message = message});
+    HostStream stream(hosts, {.message = message});
     Figure speed{.name = name + " writes",
                  .unit = "MB/s",
                  .floor_name = floor_name,

@@ -9,7 +9,8 @@
 
 #include <string>
 
-#include "bench/channel_stream.h"
+#include "bench/channel_pair.h"
+#include "bench/host_stream.h"
 #include "bench/question.h"
 
 namespace paravane::bench {
@@ -44,7 +45,7 @@ Figure staged(const std::string& what) {
 }
 
 Figure of_messages(ChannelPair& hosts, const StreamSpec& spec) {
-  ChannelStream stream(hosts, spec);
+  HostStream stream(hosts, spec);
   const Count count(hosts);
   const Traffic traffic = stream.move(kBytes);
   Figure figure = staged((spec.reads ? "READ " : "WRITE ") + size_of(spec.message));
@@ -97,7 +98,7 @@ class Datagrams final : public GuestProgram {
 };
 
 Figure of_datagrams(ChannelPair& hosts) {
-  ChannelQueues queues(
+  HostQueues queues(
       hosts,
       {.send_requests = kDatagrams, .buffer_bytes = kDatagramBytes + kGrhBytes, .datagrams = true});
   const Count count(hosts);

@@ -3,7 +3,8 @@
 // Writes of 64 KiB without encryption: one queue pair with 64 outstanding, and 1,000 with
 // one each.
 
-#include "bench/channel_stream.h"
+#include "bench/channel_pair.h"
+#include "bench/host_stream.h"
 #include "bench/question.h"
 
 namespace paravane::bench {
@@ -17,8 +18,8 @@ constexpr std::uint64_t kBytes = std::uint64_t{1} << 30;  // per measurement
 Figures channel_many(const Settings& settings) {
   const TwoNetworks networks;
   ChannelPair hosts(settings, networks, Encryption::kSealed);
-  ChannelStream one(hosts, {});
-  ChannelStream many(hosts, {.queue_pairs = kQueuePairs, .outstanding = 1});
+  HostStream one(hosts, {});
+  HostStream many(hosts, {.queue_pairs = kQueuePairs, .outstanding = 1});
   Figure figure{.name = "channel, sealed, 64 KiB, 1000 QPs",
                 .unit = "MB/s",
                 .floor_name = "one queue pair over the same channel",

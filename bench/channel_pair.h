@@ -18,15 +18,13 @@ namespace paravane::bench {
 // channel.encryption, and channel.seal without it
 enum class Encryption { kSealedFrames, kSealed, kOn };
 
-class ChannelPair {
+class ChannelPair final : public HostPair {
  public:
   ChannelPair(const Settings& settings, const TwoNetworks& networks, Encryption encryption,
               worker::SpinMode spin = worker::SpinMode::kAuto);
-  ~ChannelPair();
-  ChannelPair(const ChannelPair&) = delete;
-  ChannelPair& operator=(const ChannelPair&) = delete;
+  ~ChannelPair() override;
 
-  ChannelHost& host(unsigned side) { return *hosts_[side]; }
+  ChannelHost& host(unsigned side) override { return *hosts_[side]; }
 
  private:
   HostIdentities identities_;

@@ -1,4 +1,4 @@
-#include "bench/channel_queues.h"
+#include "bench/host_queues.h"
 
 #include <bit>
 
@@ -6,7 +6,7 @@
 
 namespace paravane::bench {
 
-ChannelQueues::ChannelQueues(ChannelPair& hosts, const QueuesSpec& spec) {
+HostQueues::HostQueues(HostPair& hosts, const QueuesSpec& spec) {
   for (unsigned side = 0; side < 2; ++side) {
     hosts.host(side).on_worker([&] {
       fake::FakeGuest& guest = hosts.host(side).guest();
@@ -29,13 +29,14 @@ ChannelQueues::ChannelQueues(ChannelPair& hosts, const QueuesSpec& spec) {
   }
   // Who answers comes first: a request must not be there before.
   for (const unsigned side : {1u, 0u}) {
+    const fake::RcOptions options = hosts.options(side);
     hosts.host(side).on_worker([&] {
       for (std::uint32_t i = 0; i < spec.queue_pairs; ++i) {
         fake::FakeGuest& guest = hosts.host(side).guest();
         fake::FakeQp& qp = *ends_[side].qps[i];
         const QueuesEnd& peer = ends_[1 - side];
         demand(spec.datagrams ? guest.start_datagrams(qp, kQkey)
-                              : guest.connect(qp, peer.gid, peer.qps[i]->number),
+                              : guest.connect(qp, peer.gid, peer.qps[i]->number, options),
                "two queue pairs of two hosts cannot be connected");
       }
     });

@@ -1,4 +1,4 @@
-// ChannelQueues: connected queue pairs between the guests of two hosts, with one process
+// HostQueues: connected queue pairs between the guests of two hosts, with one process
 // and one buffer at either end.
 //
 // Made on the benchmark's thread; an end belongs to its host's worker.
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/channel_pair.h"
+#include "bench/worker_host.h"
 
 namespace paravane::bench {
 
@@ -33,9 +33,9 @@ struct QueuesEnd {
   fake::GidBytes gid{};
 };
 
-class ChannelQueues {
+class HostQueues {
  public:
-  ChannelQueues(ChannelPair& hosts, const QueuesSpec& spec);
+  HostQueues(HostPair& hosts, const QueuesSpec& spec);
 
   QueuesEnd& end(unsigned side) { return ends_[side]; }
 

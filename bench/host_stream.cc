@@ -1,4 +1,4 @@
-#include "bench/channel_stream.h"
+#include "bench/host_stream.h"
 
 #include <algorithm>
 
@@ -60,7 +60,7 @@ class Poster final : public GuestProgram {
 
 }  // namespace
 
-ChannelStream::ChannelStream(ChannelPair& hosts, const StreamSpec& spec)
+HostStream::HostStream(HostPair& hosts, const StreamSpec& spec)
     : hosts_(hosts),
       spec_(spec),
       queues_(hosts, {.queue_pairs = spec.queue_pairs,
@@ -70,7 +70,7 @@ ChannelStream::ChannelStream(ChannelPair& hosts, const StreamSpec& spec)
   hosts.host(from).on_worker([&] { queues_.end(from).buffer->fill_pattern(spec.message); });
 }
 
-Traffic ChannelStream::move(std::uint64_t bytes) {
+Traffic HostStream::move(std::uint64_t bytes) {
   const std::uint64_t messages = std::max<std::uint64_t>(bytes / spec_.message, 1);
   Poster poster(queues_.end(0), *queues_.end(1).buffer, spec_, messages);
   const std::array before{hosts_.host(0).cpu_seconds(), hosts_.host(1).cpu_seconds()};
@@ -85,7 +85,7 @@ Traffic ChannelStream::move(std::uint64_t bytes) {
   return traffic;
 }
 
-void ChannelStream::check() {
+void HostStream::check() {
   const unsigned to = spec_.reads ? 0 : 1;
   hosts_.host(to).on_worker([&] { queues_.end(to).buffer->fill(std::byte{0}); });
   move(spec_.message);

@@ -1,4 +1,4 @@
-// ChannelStream: long messages from one host's guest to the other's (RDMA WRITE, or READ
+// HostStream: long messages from one host's guest to the other's (RDMA WRITE, or READ
 // the other way), as many outstanding as the queue pairs take, from one buffer to its
 // peer's, as ib_write_bw does it.
 //
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "bench/channel_queues.h"
+#include "bench/host_queues.h"
 #include "bench/traffic.h"
 
 namespace paravane::bench {
@@ -20,9 +20,9 @@ struct StreamSpec {
   bool reads = false;
 };
 
-class ChannelStream {
+class HostStream {
  public:
-  ChannelStream(ChannelPair& hosts, const StreamSpec& spec);
+  HostStream(HostPair& hosts, const StreamSpec& spec);
 
   // Moves about so many bytes.
   Traffic move(std::uint64_t bytes);
@@ -30,9 +30,9 @@ class ChannelStream {
   void check();
 
  private:
-  ChannelPair& hosts_;
+  HostPair& hosts_;
   StreamSpec spec_;
-  ChannelQueues queues_;
+  HostQueues queues_;
 };
 
 }  // namespace paravane::bench
