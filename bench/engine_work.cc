@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/question.h"
+#include "bench/roce_engines.h"
 #include "testing/device_rig.h"
 
 namespace paravane::bench {
@@ -24,12 +26,6 @@ constexpr std::uint32_t kQkey = 0x1234;
 constexpr std::uint32_t kShort = 64;
 constexpr std::uint32_t kLong = 65'536;
 constexpr std::uint32_t kPairs = 1024;
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "engine work: %s\n", what);
-  std::exit(1);
-}
 
 struct Side {
   fake::FakePd* pd = nullptr;
@@ -193,6 +189,13 @@ void ends(std::uint64_t count) {
   demand(guests.rig().run_until_idle(), "the device is never idle");
 }
 
+// Between two adapters that are native endpoints to each other.
+void packets(const RoceMessages& messages, std::uint64_t count, bool cuts = false) {
+  RoceEngines engines({.messages = messages, .count = count, .cuts = cuts});
+  engines.run();
+  engines.check();
+}
+
 struct Operation {
   std::string_view name;
   std::function<void(std::uint64_t)> run;
@@ -216,6 +219,10 @@ const std::array kOperations = {
     Operation{"look-in-vain", vain_looks},
     Operation{"create-and-connect", setups},
     Operation{"create-and-end", ends},
+    Operation{"roce-write-64", [](std::uint64_t n) { packets({.bytes = kShort}, n); }},
+    Operation{"roce-write-64k", [](std::uint64_t n) { packets({.mtu = 1024}, n); }},
+    Operation{"roce-write-64k-packets", [](std::uint64_t n) { packets({.mtu = 1024}, n, true); }},
+    Operation{"roce-read-64k", [](std::uint64_t n) { packets({.mtu = 1024, .reads = true}, n); }},
 };
 
 int run(int count, char** words) {
@@ -240,6 +247,13 @@ int run(int count, char** words) {
 }
 
 }  // namespace
+
+void demand(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "engine work: %s\n", what);
+  std::exit(1);
+}
+
 }  // namespace paravane::bench
 
 int main(int count, char** words) {

@@ -17,7 +17,7 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
   const auto id = verbs::AdapterId{index};
   device::DeviceConfig config;
   config.name = "vm" + std::to_string(index + 1);
-  config.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
+  config.mac = mac_of(index);
   port_ = network_.directory.join(id, config.name, config.mac);
   auto device =
       device::PvrdmaDevice::create(config, id, memory_, interrupts_, {timers_, clock_}, *port_);
@@ -25,6 +25,10 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
   device_ = std::move(*device);
   network_.local.attach(device_->adapter());
   if (network_.tcp != nullptr) network_.tcp->attach(device_->adapter());
+  if (network_.roce != nullptr) {
+    network_.roce->attach(device_->adapter(), config.mac, *network_.door);
+    network_.directory.set_native(id, network_.roce);
+  }
   remote_ = std::make_unique<RemoteDevice>(*device_);
   machine_ = std::make_unique<fake::GuestMachine>(memory_, interrupts_, ram_bytes,
                                                   [this] { wait_as_guest(); });
@@ -42,6 +46,7 @@ Vm::Vm(std::uint32_t index, std::uint64_t ram_bytes, Network& network) : network
 
 Vm::~Vm() {
   machine_->unplug();
+  if (network_.roce != nullptr) network_.roce->detach(device_->adapter());
   if (network_.tcp != nullptr) network_.tcp->detach(device_->adapter());
   network_.local.detach(device_->adapter());
 }

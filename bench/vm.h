@@ -20,6 +20,7 @@
 #include "testing/fake_guest.h"
 #include "testing/fake_guest_machine.h"
 #include "transport/local/local_transport.h"
+#include "transport/roce/roce_transport.h"
 #include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 #include "worker/tenant.h"
@@ -31,7 +32,15 @@ struct Network {
   transport_local::LocalTransport local;
   fabric::Directory directory{local};
   transport_tcp::TcpTransport* tcp = nullptr;  // to other hosts, where there are any
+  // To native endpoints, and the door of the VM's adapter, where there are any.
+  transport_roce::RoceTransport* roce = nullptr;
+  transport_roce::FrameDoor* door = nullptr;
 };
+
+// The MAC address of the adapter with this index.
+constexpr std::array<std::uint8_t, 6> mac_of(std::uint32_t index) {
+  return {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
+}
 
 class Vm final : public worker::Tenant {
  public:

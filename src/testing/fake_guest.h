@@ -55,6 +55,7 @@ struct RcOptions {
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t sgid_index = 0;
+  std::array<std::uint8_t, 6> dmac{};  // the peer's, as the guest's kernel finds it out
 };
 
 class FakeGuest final : public FakeDriver {

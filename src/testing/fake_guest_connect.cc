@@ -63,6 +63,7 @@ bool FakeGuest::to_rtr(FakeQp& qp, const GidBytes& dgid, std::uint32_t dest_qpn,
   ah.hop_limit = kRoceHopLimit;
   ah.ah_flags = 1;
   ah.port_num = 1;
+  std::ranges::copy(options.dmac, ah.dmac);
   return modify(qp, attributes,
                 kMaskState | kMaskAv | kMaskPathMtu | kMaskDestQpn | kMaskRqPsn |
                     kMaskMaxDestReads | kMaskMinRnrTimer);
