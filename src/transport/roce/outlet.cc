@@ -17,8 +17,10 @@ void Outlet::use(FrameDoor* door) {
 template <typename Fill>
 Outlet::Added Outlet::add_with(const Packet& packet, Fill fill) {
   if (door_ == nullptr) return Added::kFull;
-  if (!writer_.takes(packet)) flush();
-  if (!writer_.takes(packet)) return Added::kFull;
+  if (!writer_.takes(packet)) {
+    flush();
+    if (!writer_.takes(packet)) return Added::kFull;
+  }
   Packet numbered = packet;
   numbered.identification = identification_;
   if (!fill(writer_.add(numbered))) {

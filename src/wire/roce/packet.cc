@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 namespace paravane::wire::roce {
 namespace {
@@ -12,9 +13,19 @@ std::size_t padding_of(const Packet& packet) {
   return (4 - packet.payload_bytes % 4) % 4;
 }
 
+// Base header and extensions, by code.
+constexpr auto kTransportHeaderBytes = [] {
+  std::array<std::uint8_t, std::numeric_limits<std::uint8_t>::max() + 1> bytes{};
+  for (std::size_t code = 0; code < bytes.size(); ++code) {
+    const Extensions has = extensions_of(static_cast<Opcode>(code));
+    bytes[code] = static_cast<std::uint8_t>(sizeof(BaseHeader) + extension_bytes(has));
+  }
+  return bytes;
+}();
+
 // From the base header to the end.
 std::size_t transport_bytes(const Packet& packet) {
-  return sizeof(BaseHeader) + extension_bytes(extensions_of(packet.opcode)) + packet.payload_bytes +
+  return kTransportHeaderBytes[static_cast<std::uint8_t>(packet.opcode)] + packet.payload_bytes +
          padding_of(packet) + kIcrcBytes;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,7 +33,17 @@ struct Route {
   std::uint8_t hop_limit = 0;
   std::uint16_t udp_source_port = 0;  // v2
 
-  friend bool operator==(const Route&, const Route&) = default;
+  // Written out, since it stands before each packet that is sent: compilers call memcmp() for
+  // arrays of 16 bytes.
+  friend bool operator==(const Route& a, const Route& b) {
+    using Words = std::array<std::uint64_t, 2>;
+    return std::bit_cast<Words>(a.destination) == std::bit_cast<Words>(b.destination) &&
+           a.udp_source_port == b.udp_source_port &&
+           std::bit_cast<Words>(a.source) == std::bit_cast<Words>(b.source) &&
+           a.network == b.network && a.source_mac == b.source_mac &&
+           a.destination_mac == b.destination_mac && a.flow_label == b.flow_label &&
+           a.traffic_class == b.traffic_class && a.hop_limit == b.hop_limit;
+  }
 };
 
 struct Packet {

@@ -44,11 +44,7 @@ SuperframeWriter::SuperframeWriter(std::size_t most_packets)
     : most_packets_(most_packets),
       bytes_(kNetworkAt + kMostIpBytes + kMaxPayloadBytes + kMostHeaderBytes + kMostEndBytes) {}
 
-std::size_t SuperframeWriter::shared_bytes() const {
-  return kNetworkAt + network_bytes(first_.route.network);
-}
-
-std::size_t SuperframeWriter::segment_of(const Packet& packet) const {
+std::size_t SuperframeWriter::segment_of(const Packet& packet) {
   return packet_bytes(packet) - kNetworkAt - network_bytes(packet.route.network);
 }
 
@@ -65,34 +61,35 @@ bool SuperframeWriter::takes(const Packet& packet) const {
 std::span<std::byte> SuperframeWriter::add(const Packet& packet) {
   assert(takes(packet));
   current_ = packet;
+  current_segment_ = segment_of(packet);
   current_at_ = 0;
   if (packets_ == 0) {
     first_ = packet;
+    shared_bytes_ = kNetworkAt + network_bytes(packet.route.network);
   } else {
     current_.identification = static_cast<std::uint16_t>(first_.identification + packets_);
-    current_at_ = used_ - shared_bytes();
-    std::memcpy(covered_.data(), bytes_.data() + current_at_, shared_bytes());
+    current_at_ = used_ - shared_bytes_;
+    std::memcpy(covered_.data(), bytes_.data() + current_at_, shared_bytes_);
   }
   const std::span<std::byte> place = std::span(bytes_).subspan(current_at_);
   return place.subspan(write_headers(current_, place), current_.payload_bytes);
 }
 
 void SuperframeWriter::seal() {
-  const std::size_t size = packet_bytes(current_);
+  const std::size_t size = shared_bytes_ + current_segment_;
   write_end(current_, std::span(bytes_).subspan(current_at_, size));
-  const std::size_t segment = segment_of(current_);
   if (packets_ == 0) {
-    segment_bytes_ = segment;
+    segment_bytes_ = current_segment_;
   } else {
-    std::memcpy(bytes_.data() + current_at_, covered_.data(), shared_bytes());
-    is_closed_ = segment < segment_bytes_;
+    std::memcpy(bytes_.data() + current_at_, covered_.data(), shared_bytes_);
+    is_closed_ = current_segment_ < segment_bytes_;
   }
   used_ = current_at_ + size;
   ++packets_;
 }
 
 void SuperframeWriter::take_back() {
-  if (packets_ > 0) std::memcpy(bytes_.data() + current_at_, covered_.data(), shared_bytes());
+  if (packets_ > 0) std::memcpy(bytes_.data() + current_at_, covered_.data(), shared_bytes_);
 }
 
 SuperframeWriter::Whole SuperframeWriter::finish() {
@@ -102,7 +99,7 @@ SuperframeWriter::Whole SuperframeWriter::finish() {
   if (packets_ == 1) return whole;
   const bool is_ipv4 = first_.route.network == Network::kV2Ipv4;
   whole.segment_bytes = segment_bytes_;
-  whole.udp_at = shared_bytes() - sizeof(UdpHeader);
+  whole.udp_at = shared_bytes_ - sizeof(UdpHeader);
   const auto udp_bytes = static_cast<std::uint16_t>(used_ - whole.udp_at);
   // The kernel wants the sum of the pseudo header, and completes it (RFC 768, RFC 8200 8.1).
   std::uint32_t sum = kProtocolUdp + std::uint32_t{udp_bytes};

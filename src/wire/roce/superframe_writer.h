@@ -55,19 +55,20 @@ class SuperframeWriter {
   static constexpr std::size_t kMostSharedBytes =
       sizeof(EthernetHeader) + sizeof(LongHeader) + sizeof(UdpHeader);
 
-  std::size_t shared_bytes() const;
-  std::size_t segment_of(const Packet& packet) const;  // its UDP payload
+  static std::size_t segment_of(const Packet& packet);  // its UDP payload
 
   std::size_t most_packets_;
   std::vector<std::byte> bytes_;
   std::size_t used_ = 0;
   std::size_t packets_ = 0;
+  std::size_t shared_bytes_ = 0;   // of the headers before the first base header
   std::size_t segment_bytes_ = 0;  // of the first packet
   bool is_closed_ = false;         // the last packet is shorter than the others
   Packet first_;
   // The packet that add() has begun.
   Packet current_;
-  std::size_t current_at_ = 0;  // of its own headers, which lie over the end of the one before
+  std::size_t current_segment_ = 0;  // its UDP payload
+  std::size_t current_at_ = 0;       // of its own headers, which lie over the end of the one before
   std::array<std::byte, kMostSharedBytes> covered_{};  // what was there
 };
 
