@@ -1,6 +1,7 @@
 #include "transport/roce/requester_flow.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include "base/wire_int.h"
@@ -89,6 +90,7 @@ void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
   }
   requests_.push_back(
       {.request = &request, .first = state_.end, .packets = packets, .length = length});
+  if (verbs::brings_bytes(request.opcode)) ++fetches_;
   state_.end = state_.end.plus(packets);
 }
 
@@ -97,6 +99,7 @@ void RequesterFlow::cancel() {
   if (!requests_.empty()) state_.end = requests_.front().first;
   next_ = state_.unanswered;
   requests_.clear();
+  fetches_ = 0;
   failed_.reset();
   timed_.reset();
 }
@@ -107,16 +110,24 @@ void RequesterFlow::give_up(Instant now) {
   fail(verbs::kNoAnswer, now);
 }
 
+std::size_t RequesterFlow::index_of(Psn psn) const {
+  if (requests_.empty() || psn.is_before(requests_.front().first)) return requests_.size();
+  const auto is_later = [psn](const Outgoing& outgoing) { return psn.is_before(outgoing.first); };
+  const auto next = std::ranges::partition_point(requests_, std::not_fn(is_later));
+  const auto index = static_cast<std::size_t>(next - requests_.begin()) - 1;
+  return psn.is_before(requests_[index].last().next()) ? index : requests_.size();
+}
+
 const RequesterFlow::Outgoing* RequesterFlow::find(Psn psn) const {
-  for (const Outgoing& outgoing : requests_) {
-    const std::int32_t distance = psn.distance_from(outgoing.first);
-    if (distance >= 0 && static_cast<std::uint32_t>(distance) < outgoing.packets) return &outgoing;
-  }
-  return nullptr;
+  const std::size_t index = index_of(psn);
+  return index < requests_.size() ? &requests_[index] : nullptr;
 }
 
 // Packets of ours that were not answered. A READ or an atomic is one, however long its answer.
 std::uint32_t RequesterFlow::under_way() const {
+  if (fetches_ == 0) {
+    return static_cast<std::uint32_t>(std::max(next_.distance_from(state_.unanswered), 0));
+  }
   std::uint32_t count = 0;
   for (const Outgoing& outgoing : requests_) {
     if (!outgoing.first.is_before(next_)) break;
@@ -132,17 +143,19 @@ std::uint32_t RequesterFlow::under_way() const {
 bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) {
   if (!has_to_send()) return true;
   std::uint32_t room = retransmission_.window() - under_way();
+  std::size_t at = index_of(next_);
   while (room > 0 && next_.is_before(state_.end) && !budget.spent()) {
-    const Outgoing* outgoing = find(next_);
-    if (outgoing == nullptr) break;  // it waits to be submitted again
+    if (at == requests_.size()) break;  // it waits to be submitted again
+    const Outgoing& outgoing = requests_[at];
     const Psn psn = next_;
-    switch (send_next(*outgoing, room == 1, outlet, budget)) {
+    switch (send_next(outgoing, room == 1, outlet, budget)) {
       case Outlet::Added::kDone: break;
       case Outlet::Added::kFull: return false;
       case Outlet::Added::kMemoryFailed: tell_stuck(now); return true;
     }
     note_sent(psn, now);
     --room;
+    if (outgoing.last().is_before(next_)) ++at;
   }
   return true;
 }
@@ -307,6 +320,7 @@ void RequesterFlow::note_progress(Psn before, Instant now) {
 }
 
 bool RequesterFlow::finish_oldest(Instant now) {
+  if (requests_.front().brings_bytes()) --fetches_;
   requests_.pop_front();
   const std::uint64_t ends = ends_;
   qp_.on_outcome(Outcome{}, now);
@@ -368,6 +382,7 @@ void RequesterFlow::fail(const Outcome& outcome, Instant now) {
   state_.end = requests_.front().first;
   next_ = state_.unanswered;
   requests_.clear();
+  fetches_ = 0;
   failed_.reset();
   timed_.reset();
   qp_.on_outcome(outcome, now);

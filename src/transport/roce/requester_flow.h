@@ -101,6 +101,8 @@ class RequesterFlow {
   };
 
   bool is_stuck() const { return failed_.has_value(); }
+  // Of the request with the packet `psn`; requests_.size(): none has it.
+  std::size_t index_of(verbs::Psn psn) const;
   const Outgoing* find(verbs::Psn psn) const;
   std::uint32_t under_way() const;
   Outlet::Added send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
@@ -131,8 +133,9 @@ class RequesterFlow {
   RoceCounters& counters_;
   RequesterState state_;
   Retransmission retransmission_;
-  std::deque<Outgoing> requests_;
-  verbs::Psn next_;  // the packet to send next
+  std::deque<Outgoing> requests_;  // the first packet of each follows the last of the one before
+  std::size_t fetches_ = 0;        // how many of them are READs and atomics
+  verbs::Psn next_;                // the packet to send next
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last
   Instant deadline_ = kNever;

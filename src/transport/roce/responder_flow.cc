@@ -291,8 +291,16 @@ void ResponderFlow::pass(std::uint32_t packets, bool ends_message) {
 
 // Of all that has arrived.
 void ResponderFlow::acknowledge() {
+  const Psn psn = state_.expected.plus(Psn::kMask);
+  const bool is_next = !answers_.empty() && answers_.back().kind == Answer::Kind::kAcknowledge &&
+                       !psn.is_before(answers_.back().psn);
+  if (is_next) {  // as add_answer() would do, without an answer in between
+    answers_.back().psn = psn;
+    answers_.back().message_number = state_.message_number;
+    return;
+  }
   add_answer({.kind = Answer::Kind::kAcknowledge,
-              .psn = state_.expected.plus(Psn::kMask),
+              .psn = psn,
               .message_number = state_.message_number,
               .syndrome = wire::roce::kAcknowledged});
 }
