@@ -324,8 +324,9 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   if (!qp->responder().listens()) return;
   RoceFlow& flow = flow_of(*qp, port);
   on_connection_packet(flow, frame);
-  schedule(flow);
-  arm(flow);
+  // Many packets come at once. send(), which follows, looks once whether there is something to
+  // send, and sets the timer.
+  if (!flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
 }
 
 // rdma_rxe has no rule for notifications and may take one for an acknowledgement, so none goes
