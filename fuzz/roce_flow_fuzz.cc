@@ -250,6 +250,7 @@ class RoceFlowFuzz {
     packet.opcode = opcode;
     packet.destination_qp = strangers_.at(place).qp->qp->number() + (wrong == 0x84 ? 50 : 0);
     if (wrong == 0x85) packet.pkey = 0x1234;
+    if (wrong % 7 == 0) packet.route.traffic_class |= 3;  // the network has marked it
     packet.solicited = wrong % 2 == 1;
     packet.migrated = wrong % 3 != 0;
     packet.wants_ack = wrong % 5 != 0;

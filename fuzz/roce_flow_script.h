@@ -13,10 +13,10 @@ namespace paravane::fake {
 enum class RoceFlowAct : std::uint8_t {
   kTalk,       // direction, operation, bytes: a request between the two honest queue pairs
   kWeather,    // shares of what is lost, repeated, late, damaged
-  kPath,       // where it leads: the network, memory, nowhere
-  kRequest,    // opcode, distance, bytes, place in the region, flags: of the hostile peer
-  kAnswer,     // opcode, distance, syndrome, bytes: of the hostile peer
-  kDatagram,   // bytes, what is wrong with it
+  kPath,       // where it leads: memory, nowhere, the network
+  kRequest,    // opcode, queue pair, flags, distance, bytes, region: of the hostile peer
+  kAnswer,     // opcode, queue pair, flags, distance, syndrome, bytes: of the hostile peer
+  kDatagram,   // flags, what is wrong with it, bytes
   kRaw,        // length, bytes: any frame
   kPost,       // queue pair, operation, bytes: a request of ours to the hostile peer
   kReceive,    // queue pair, bytes

@@ -33,6 +33,20 @@ class NothingToMake final : public privsep::SwitchMaker {
   privsep::SwitchReport report_;
 };
 
+// The RoCE ports of a plan, each with the MTU of its switch.
+std::vector<std::pair<privsep::SwitchPlan::RocePort, std::uint32_t>> with_mtus(
+    const privsep::SwitchPlan& plan) {
+  std::vector<std::pair<privsep::SwitchPlan::RocePort, std::uint32_t>> ports;
+  for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
+    const auto tap = std::ranges::find_if(plan.taps, [&](const privsep::SwitchPlan::Tap& one) {
+      return one.vm == port.vm && one.adapter == port.adapter;
+    });
+    const auto vds = std::ranges::find(plan.switches, tap->vds, &privsep::SwitchPlan::Switch::name);
+    ports.emplace_back(port, vds->mtu);
+  }
+  return ports;
+}
+
 }  // namespace
 
 HostNetwork::HostNetwork(HostNetworkConfig config, store::NetworkInventory& inventory,
@@ -216,11 +230,13 @@ std::vector<model::MendedLink> HostNetwork::apply() {
 
 // First, so that the engine does not hold a port that is being removed.
 void HostNetwork::tell_roce_ports(const privsep::SwitchPlan& plan) {
-  for (const privsep::SwitchPlan::RocePort& port : roce_ports_) {
-    const bool stays = std::ranges::find(plan.roce_ports, port) != plan.roce_ports.end();
+  auto wanted = with_mtus(plan);
+  for (const auto& known : roce_ports_) {
+    const bool stays = std::ranges::find(wanted, known) != wanted.end();
+    const privsep::SwitchPlan::RocePort& port = known.first;
     if (!stays && config_.roce_port_gone) config_.roce_port_gone({port.vm, port.adapter});
   }
-  roce_ports_ = plan.roce_ports;
+  roce_ports_ = std::move(wanted);
 }
 
 void HostNetwork::on_news(privsep::SwitchLine::News news) {

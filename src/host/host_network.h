@@ -183,8 +183,9 @@ class HostNetwork final : public model::NetworkManagement {
   const std::string own_name_;                   // without a cluster
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
   model::Network network_;
-  privsep::SwitchReport report_;                           // the last report
-  std::vector<privsep::SwitchPlan::RocePort> roce_ports_;  // of the last plan
+  privsep::SwitchReport report_;  // the last report
+  // Of the last plan, each with its switch's MTU: the keeper opens a port anew with another.
+  std::vector<std::pair<privsep::SwitchPlan::RocePort, std::uint32_t>> roce_ports_;
   SwitchTeller teller_;
   ChangeLog changes_;
 };

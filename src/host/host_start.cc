@@ -173,7 +173,9 @@ model::ApiResult<void> Host::open_network() {
               },
           .roce_port_gone =
               [this](const model::AdapterName& adapter) {
-                if (worker_) worker_->post([this, adapter] { ports_->close_roce(adapter); });
+                // The keeper cannot open a port while the engine has it. A worker that does not
+                // answer closes it later.
+                if (worker_) worker_->ask([this, adapter] { ports_->close_roce(adapter); });
               },
           .changed =
               [this](const model::Network& network) {

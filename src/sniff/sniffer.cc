@@ -99,6 +99,11 @@ bool has_packets(const verbs::QueuePair& qp) {
   return path != nullptr && path->transport->carrier().has_packets();
 }
 
+// The same of a datagram. One for many reaches nothing, and leaves the queue pair's path as it was.
+bool has_packets(const verbs::QueuePair& qp, const verbs::SendRequest& request) {
+  return qp.connection().dgid() == request.av.dgid && has_packets(qp);
+}
+
 // The end of a connection that a packet goes to.
 std::uint32_t target_of(const verbs::QueuePair& qp, Direction direction) {
   return direction == Direction::kOut ? qp.dest_qpn() : qp.number();
@@ -220,7 +225,7 @@ void Sniffer::on_datagram(verbs::QueuePair& qp, Direction direction,
                           std::uint64_t length, const ReadBytes& bytes) {
   const bool came_in_packet = source.header.has_value();
   const bool is_ours = direction == Direction::kOut;
-  if (length > kMaxPayloadBytes || came_in_packet || (is_ours && has_packets(qp))) return;
+  if (length > kMaxPayloadBytes || came_in_packet || (is_ours && has_packets(qp, request))) return;
   Conversation& conversation = conversation_of(qp, qp.query());
   if (is_ours) {
     // A way that was full: the same one again, which has not left before.
@@ -276,6 +281,9 @@ void Sniffer::on_frame(Direction direction, std::span<const std::byte> frame,
   if (segment_bytes == 0) return show_frame(direction, frame);
   auto superframe = wire::roce::Superframe::open(frame, segment_bytes);
   if (!superframe) return show_frame(direction, frame);
+  if (superframe->segments() > wire::roce::Superframe::kMostOfLinux) {
+    return ring_.count_dropped(config_.interface, 1);  // refused as a whole, too
+  }
   while (const auto one = superframe->next()) {
     if (!*one) {
       ring_.count_dropped(config_.interface, 1);

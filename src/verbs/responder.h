@@ -87,11 +87,11 @@ class Responder {
     return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
 
-  // Delivers one datagram. If the state, the Q_Key or the receive does not permit that, it is
-  // dropped and counted.
-  void datagram(const DatagramSource& source, const SendRequest& request,
+  // Delivers one datagram. False: the state, the Q_Key or the receive did not permit that, so it
+  // was dropped and counted.
+  bool datagram(const DatagramSource& source, const SendRequest& request,
                 const ExtentList& payload);
-  void datagram(const DatagramSource& source, const SendRequest& request,
+  bool datagram(const DatagramSource& source, const SendRequest& request,
                 std::span<const std::byte> payload);
 
   // Begins a datagram whose payload is placed while it arrives. It keeps its own receive until

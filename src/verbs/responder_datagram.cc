@@ -13,18 +13,22 @@
 
 namespace paravane::verbs {
 
-void Responder::datagram(const DatagramSource& source, const SendRequest& request,
+bool Responder::datagram(const DatagramSource& source, const SendRequest& request,
                          const ExtentList& payload) {
   const std::uint64_t bytes = payload.total_bytes();
-  if (!begin_datagram(source, request, bytes)) return;
-  end_datagram(copy_payload(payload, qp_.impl_->adapter.scratch_rest_), source, request, bytes);
+  if (!begin_datagram(source, request, bytes)) return false;
+  const bool placed = copy_payload(payload, qp_.impl_->adapter.scratch_rest_);
+  end_datagram(placed, source, request, bytes);
+  return placed;
 }
 
-void Responder::datagram(const DatagramSource& source, const SendRequest& request,
+bool Responder::datagram(const DatagramSource& source, const SendRequest& request,
                          std::span<const std::byte> payload) {
   const std::uint64_t bytes = payload.size();
-  if (!begin_datagram(source, request, bytes)) return;
-  end_datagram(scatter_payload(payload, qp_.impl_->adapter.scratch_rest_), source, request, bytes);
+  if (!begin_datagram(source, request, bytes)) return false;
+  const bool placed = scatter_payload(payload, qp_.impl_->adapter.scratch_rest_);
+  end_datagram(placed, source, request, bytes);
+  return placed;
 }
 
 std::uint64_t Responder::begin_arrival(const DatagramSource& source, const SendRequest& request,

@@ -23,11 +23,13 @@ void RoceTenant::on_readable(verbs::AdapterId id, int fd) {
     readable_ = true;
     return;
   }
-  if (resting_.contains(fd) || !loop_.change(fd, 0)) return;
+  if (resting_.contains(fd)) return;
+  // First, because a descriptor that is not watched would not come back without it.
   resting_[fd] = timers_.set(resumes, [this, fd](Instant) {
     resting_.erase(fd);
     static_cast<void>(loop_.change(fd, EPOLLIN));
   });
+  static_cast<void>(loop_.change(fd, 0));
 }
 
 }  // namespace paravane::worker

@@ -21,6 +21,8 @@ class CongestionNotices {
     if (!sent_at_ || now - *sent_at_ >= kApart) is_due_ = true;
   }
   bool is_due() const { return is_due_; }
+  // What is due is not sent any more.
+  void drop() { is_due_ = false; }
   void on_sent(Instant now) {
     is_due_ = false;
     sent_at_ = now;

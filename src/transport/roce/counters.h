@@ -8,14 +8,17 @@ namespace paravane::transport_roce {
 
 struct RoceCounters {
   CounterSet set;
-  Counter packets_received{set, "packets_received", "RoCE packets received"};
+  Counter packets_received{set, "packets_received", "packets received, of use or not"};
   Counter frames_refused{set, "frames_refused", "frames that are no valid RoCE packets"};
   Counter other_frames{set, "other_frames", "frames that are no RoCE packets"};
   Counter icrc_errors{set, "icrc_errors", "RoCE packets with a wrong invariant CRC"};
   Counter foreign_mac{set, "foreign_mac", "RoCE packets for another MAC address"};
-  Counter unknown_qp{set, "unknown_qp", "RoCE packets for a queue pair that does not exist"};
+  Counter unknown_qp{set, "unknown_qp",
+                     "RoCE packets for a queue pair that does not exist, or is of another type"};
   Counter partition_mismatches{set, "partition_mismatches", "RoCE packets of another partition"};
   Counter forged_source{set, "forged_source", "RoCE packets that do not come from the peer"};
+  Counter datagrams_dropped{set, "datagrams_dropped",
+                            "datagrams that their queue pair did not take"};
   Counter duplicates{set, "duplicates", "packets of peers that had arrived before"};
   Counter out_of_order{set, "out_of_order", "packets of peers that arrived before earlier ones"};
   Counter naks_sent{set, "naks_sent", "negative acknowledgements sent"};

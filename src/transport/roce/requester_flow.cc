@@ -70,6 +70,7 @@ RequesterState RequesterFlow::state() const {
 
 void RequesterFlow::restore(const RequesterState& state) {
   state_ = state;
+  done_ = qp_.stats().sends;
   next_ = state.unanswered;
 }
 
@@ -94,9 +95,10 @@ void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
   state_.end = state_.end.plus(packets);
 }
 
-void RequesterFlow::cancel() {
+void RequesterFlow::give_back() {
   ++ends_;
   if (!requests_.empty()) state_.end = requests_.front().first;
+  done_ = qp_.stats().sends;
   next_ = state_.unanswered;
   requests_.clear();
   fetches_ = 0;
@@ -104,10 +106,12 @@ void RequesterFlow::cancel() {
   timed_.reset();
 }
 
+void RequesterFlow::cancel() {
+  give_back();
+}
+
 void RequesterFlow::give_up(Instant now) {
-  if (requests_.empty()) return;
-  state_.is_over = state_.unanswered.is_before(state_.sent);
-  fail(verbs::kNoAnswer, now);
+  if (!requests_.empty()) fail(verbs::kNoAnswer, now);
 }
 
 std::size_t RequesterFlow::index_of(Psn psn) const {
@@ -323,6 +327,7 @@ bool RequesterFlow::finish_oldest(Instant now) {
   if (requests_.front().brings_bytes()) --fetches_;
   requests_.pop_front();
   const std::uint64_t ends = ends_;
+  ++done_;
   qp_.on_outcome(Outcome{}, now);
   if (ends != ends_) return false;
   tell_stuck(now);
@@ -378,13 +383,7 @@ Outcome RequesterFlow::take(const Outgoing& outgoing, std::uint32_t number,
 }
 
 void RequesterFlow::fail(const Outcome& outcome, Instant now) {
-  ++ends_;
-  state_.end = requests_.front().first;
-  next_ = state_.unanswered;
-  requests_.clear();
-  fetches_ = 0;
-  failed_.reset();
-  timed_.reset();
+  give_back();
   qp_.on_outcome(outcome, now);
 }
 

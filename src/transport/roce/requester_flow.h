@@ -28,9 +28,6 @@ namespace paravane::transport_roce {
 // What a requester remembers of its connection between requests: the numbers of packets.
 struct RequesterState {
   bool started = false;
-  // Packets were given up that the peer may have received: their numbers can be used neither for
-  // other requests nor again.
-  bool is_over = false;
   verbs::Psn unanswered;  // the first packet that the peer has not answered
   verbs::Psn sent;        // the first packet that was never sent
   verbs::Psn end;         // the first number that no request has
@@ -63,10 +60,14 @@ class RequesterFlow {
   RequesterState state() const;
   // REQUIRES: nothing was submitted yet.
   void restore(const RequesterState& state);
-  // The requests go back to the queue pair, which submits them to another transport. If the peer
-  // may have received part of them, no other request can follow here.
+  // The requests go back to the queue pair, because nothing will answer them.
   void give_up(Instant now);
-  bool is_over() const { return state_.is_over; }
+  // False: the next number was sent already, with a request that went back and was done by another
+  // transport since. A peer that has it takes what comes with the number now for a repetition, and
+  // acknowledges it unseen.
+  bool may_go_on() const {
+    return !state_.end.is_before(state_.sent) || done_ == qp_.stats().sends;
+  }
 
   // Whether compose() would send a packet.
   bool has_to_send() const {
@@ -122,6 +123,8 @@ class RequesterFlow {
   // False: the flow was ended by what its outcome caused.
   bool finish_oldest(Instant now);
   void go_back(Instant now);
+  // Forgets the requests, whose numbers wait for them.
+  void give_back();
   // All requests go back to the queue pair, and the oldest has this outcome.
   void fail(const verbs::Outcome& outcome, Instant now);
   void tell_stuck(Instant now);
@@ -139,6 +142,9 @@ class RequesterFlow {
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last
   Instant deadline_ = kNever;
+  // The queue pair's stats().sends while all that it has done since requests went back was done
+  // here.
+  std::uint64_t done_ = 0;
   std::uint64_t ends_ = 0;  // how often requests_ was given back or cancelled
   // Our own memory failed for a request; the outcome is told when all before it are done.
   struct Failed {

@@ -45,6 +45,7 @@ bool RoceFlow::is_path() const {
 }
 
 void RoceFlow::give_up(Instant now) {
+  notices.drop();
   responder.drop_answers();
   requester.give_up(now);
 }

@@ -40,6 +40,7 @@ struct RoceFlow final : verbs::PathState {
   // False: the queue pair's path leads elsewhere, or nowhere.
   bool is_path() const;
   // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
+  // Afterwards there is nothing to send.
   void give_up(Instant now);
   bool has_to_send() const {
     return notices.is_due() || requester.has_to_send() || responder.has_to_send();

@@ -15,6 +15,7 @@
 namespace paravane::fake {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Each;
@@ -126,6 +127,84 @@ TEST_F(RocePathChange, NothingFollowsRequestsThatWereGivenUpUnderWay) {
   rig_.advance(seconds(3));
   ASSERT_EQ(qp_a_->sends.size(), 2u);
   EXPECT_EQ(qp_a_->sends.at(1).status, WcStatus::kRetryExceeded);
+}
+
+// Nothing else has carried it, so it goes on with its numbers.
+TEST_F(RocePathChange, ARequestUnderWayGoesOnWhenThePathIsBack) {
+  connect();
+  rig_.wire().set_weather([](unsigned side, FrameBytes frame) {
+    return side == 0 ? std::vector<FrameBytes>{std::move(frame)} : std::vector<FrameBytes>();
+  });
+  qp_a_->post(add_request(1, old_.sge(0, 8), word_.start, word_.key, 1));
+  qp_a_->post(add_request(2, old_.sge(8, 8), word_.start, word_.key, 1));
+  ASSERT_TRUE(rig_.run());
+  rig_.directory().set_link(verbs::AdapterId{1}, false);
+  rig_.advance(milliseconds(100));
+  rig_.wire().set_weather({});
+  rig_.directory().set_link(verbs::AdapterId{1}, true);
+  rig_.advance(seconds(1));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector(2, WcStatus::kSuccess));
+  EXPECT_EQ(number_in(rig_.b().read(word_, 0, 8)), 2u);
+  EXPECT_EQ(number_in(rig_.a().read(old_, 8, 8)), 1u);
+}
+
+// It went back by its own timeout, not because of the path, and was done elsewhere.
+TEST_F(RocePathChange, NothingFollowsARequestThatWentBackByItsTimeout) {
+  attributes_.timeout = 10;  // 4.2 ms
+  connect();
+  rig_.wire().set_weather([](unsigned side, FrameBytes frame) {
+    return side == 0 ? std::vector<FrameBytes>{std::move(frame)} : std::vector<FrameBytes>();
+  });
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  qp_a_->post(write_request(2, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  rig_.skip(microseconds(4300));
+  lead_by_memory(true);
+  rig_.advance(milliseconds(20));
+  ASSERT_EQ(qp_a_->sends.statuses(), std::vector(2, WcStatus::kSuccess));
+  rig_.wire().set_weather({});
+  lead_by_memory(false);
+  qp_a_->post(write_request(3, {from_.whole()}, inbox_.start, inbox_.key));
+  rig_.advance(seconds(1));
+  EXPECT_EQ(qp_a_->sends.at(2).status, WcStatus::kRetryExceeded);
+}
+
+// A notice of congestion waits for room, and the path leads elsewhere before there is some.
+TEST_F(RocePathChange, NoNoticeOfCongestionIsLeftAfterThePathLedElsewhere) {
+  connect();
+  FrameBytes marked;
+  rig_.wire().set_weather([&marked](unsigned side, const FrameBytes& frame) {
+    const auto parsed = wire::roce::parse_frame(frame);
+    Packet packet = parsed->packet;
+    packet.route.traffic_class |= 3;
+    if (side == 0) marked = frame_of(packet, parsed->payload);
+    return std::vector<FrameBytes>();
+  });
+  qp_a_->post(write_request(1, {from_.sge(0, 256)}, inbox_.start, inbox_.key));
+  rig_.turn();
+  rig_.wire().set_room(0);
+  qp_b_->post(write_request(2, {inbox_.sge(0, 256)}, from_.start, from_.key));
+  rig_.turn();  // whose packet fills the outlet
+  rig_.wire().inject(1, marked);
+  rig_.turn();
+  lead_by_memory(true);
+  rig_.wire().set_room(100);
+  ASSERT_TRUE(rig_.run());  // a turn ends
+  rig_.advance(seconds(2));
+  EXPECT_EQ(rig_.counters(1).notices_sent.value(), 0u);
+}
+
+// The port group's native RoCE is switched off: nothing is composed any more.
+TEST_F(RocePathChange, RequestsOfAClosedPortGoOnByTheNewPath) {
+  attributes_.timeout = 0;
+  connect();
+  lose_everything();
+  qp_a_->post(write_request(1, {from_.whole()}, inbox_.start, inbox_.key));
+  ASSERT_TRUE(rig_.run());
+  rig_.roce().detach(rig_.a().adapter());
+  lead_by_memory(true);
+  rig_.advance(seconds(3));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kSuccess});
 }
 
 TEST_F(RocePathChange, RequestsWithoutAPathUseUpTheirRetries) {

@@ -330,8 +330,18 @@ TEST_F(RocePeer, TheRestOfAReadIsSentInTheMannerOfThePeer) {
   }
 }
 
-// READs beyond the region, and more at a time than the connection allows.
-TEST_F(RocePeer, ReadsBeyondBoundsAreRefused) {
+TEST_F(RocePeer, AReadThatIsNoLongerKeptIsNotAnsweredAgain) {
+  connect();
+  hear(read_of_peer(kFirstPsn, 0, kMtu));
+  hear(read_of_peer(kFirstPsn + 1, 0, kMtu));
+  sent_.clear();
+  hear(read_of_peer(kFirstPsn, 0, kMtu));
+  EXPECT_THAT(sent_, IsEmpty());
+  hear(read_of_peer(kFirstPsn + 1, 0, kMtu));
+  EXPECT_THAT(sent_psns(), ElementsAre(kFirstPsn + 1));
+}
+
+TEST_F(RocePeer, ReadsBeyondTheRegionAreRefused) {
   connect();
   hear(read_of_peer(kFirstPsn, 15 * kMtu, 2 * kMtu));
   ASSERT_EQ(sent_.size(), 1u);

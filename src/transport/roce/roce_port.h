@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/line.h"
@@ -20,13 +21,16 @@
 namespace paravane::transport_roce {
 
 struct RocePort {
-  RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac)
-      : adapter(its_adapter), mac(its_mac) {}
+  // `allowance`: of all ports.
+  RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac,
+           const std::shared_ptr<FrameAllowance>& allowance)
+      : adapter(its_adapter), mac(its_mac), shared(allowance), guard(*shared) {}
 
   verbs::Adapter& adapter;
   const wire::roce::MacBytes mac;
   std::optional<WatchedDoor> door;  // nullopt: it is closed
   Outlet outlet;
+  const std::shared_ptr<FrameAllowance> shared;
   FloodGuard guard;
   Line<RoceFlow> sending;
   RoceCounters counters;

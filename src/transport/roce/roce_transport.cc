@@ -26,9 +26,6 @@ namespace {
 // hold.
 constexpr std::uint32_t kFramesPerTurn = 64;
 
-// What Linux puts into a superframe at most (UDP_MAX_SEGMENTS).
-constexpr std::size_t kMostSegments = 128;
-
 // Of notifications of congestion: DSCP 48, the default of adapters.
 constexpr std::uint8_t kNoticeClass = 48 << 2;
 
@@ -44,7 +41,7 @@ bool is_our_partition(const Packet& packet) {
   return (packet.pkey & kPartition) == (wire::roce::kDefaultPkey & kPartition);
 }
 
-// Nothing that is sent again would arrive.
+// The connection cannot be used for this, now or later.
 constexpr Outcome kOver{.kind = Outcome::Kind::kRefused, .status = verbs::WcStatus::kRetryExceeded};
 
 bool is_datagram(Opcode opcode) {
@@ -60,7 +57,7 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
   // Its flows, if it had a door before, go on.
   const bool is_known =
       ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->mac == mac;
-  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac);
+  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac, allowance_);
   RocePort& port = *ports_[index];
   port.outlet.use(nullptr);
   port.outlet.use(&port.door.emplace(adapter, door));
@@ -145,7 +142,11 @@ void RoceTransport::arm(RoceFlow& flow) {
 
 void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
   flow.timer = TimerId::kNone;
-  flow.requester.on_timer(now);
+  if (flow.is_path()) {
+    flow.requester.on_timer(now);
+  } else {
+    flow.give_up(now);  // also where the port is closed, and nothing is composed
+  }
   schedule(flow);
   arm(flow);
 }
@@ -164,7 +165,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
   if (!flow.requester.started()) {
     flow.requester.start(verbs::Psn(qp.query().send_psn));
   }
-  if (flow.requester.is_over()) return kOver;
+  if (!flow.requester.may_go_on()) return kOver;
   if (!flow.facts.fits(port->door->mtu())) {
     port->counters.too_long.add();
     return kOver;
@@ -217,13 +218,16 @@ void RoceTransport::send_copied_datagram(const verbs::Path& path,
 
 void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
   const std::size_t count = ports_.size();
+  const std::size_t first = turn_;
+  bool is_first = true;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::shared_ptr<RocePort> port = ports_[(turn_ + i) % count];
+    const std::size_t index = (first + i) % count;
+    const std::shared_ptr<RocePort> port = ports_[index];
     if (port == nullptr || !port->door) continue;
+    if (std::exchange(is_first, false)) turn_ = index + 1;  // so that each open port is the first
     receive(port, budget);
     send(*port, budget);
   }
-  if (count > 0) turn_ = (turn_ + 1) % count;
 }
 
 bool RoceTransport::has_work() const {
@@ -236,7 +240,9 @@ void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
   while (!budget.spent()) {
     RoceFlow* flow = port.sending.call();
     if (flow == nullptr) break;
+    const std::int32_t before = budget.operations;
     const bool has_room = compose(*flow, port, budget);
+    if (budget.operations == before) budget.operations -= 1;  // nothing is for nothing
     schedule(*flow);
     arm(*flow);
     if (!has_room) break;
@@ -274,14 +280,15 @@ void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget
     if (!port->guard.may_read(clock_.now, open_)) return;
     const std::optional<FrameDoor::Received> received = port->door->receive();
     if (!received) return;
-    budget.bytes -= static_cast<std::int64_t>(received->bytes.size());
+    frame_bytes_ = received->bytes.size();
+    budget.bytes -= static_cast<std::int64_t>(frame_bytes_);
     budget.operations -= 1;
     if (received->segment_bytes == 0) {
       on_frame(port, wire::roce::parse_frame(received->bytes));
       continue;
     }
     auto superframe = wire::roce::Superframe::open(received->bytes, received->segment_bytes);
-    if (superframe && superframe->segments() > kMostSegments) {
+    if (superframe && superframe->segments() > wire::roce::Superframe::kMostOfLinux) {
       superframe = std::unexpected(FrameFault::kBadSegments);
     }
     if (!superframe) {
@@ -289,6 +296,7 @@ void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget
       continue;
     }
     budget.operations -= static_cast<std::int32_t>(superframe->segments());
+    frame_bytes_ = received->segment_bytes;
     while (const auto frame = superframe->next()) on_frame(port, *frame);
   }
 }
@@ -303,9 +311,9 @@ void RoceTransport::on_frame(const std::shared_ptr<RocePort>& port,
   refuse(*port, counters.frames_refused);
 }
 
-void RoceTransport::refuse(RocePort& port, Counter& why) {
+void RoceTransport::refuse(RocePort& port, Counter& why) const {
   why.add();
-  port.guard.on_useless();
+  port.guard.on_useless(frame_bytes_);
 }
 
 void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame& frame) {
@@ -367,8 +375,10 @@ void RoceTransport::on_datagram(RocePort& port, QueuePair& qp, const Frame& fram
   if (!is_ours || !way || !carries(&*way)) {
     return refuse(port, port.counters.forged_source);
   }
+  if (!qp.responder().datagram(source, datagram_request(frame.packet), frame.payload)) {
+    return refuse(port, port.counters.datagrams_dropped);
+  }
   last_frame_ = clock_.now;
-  qp.responder().datagram(source, datagram_request(frame.packet), frame.payload);
 }
 
 }  // namespace paravane::transport_roce

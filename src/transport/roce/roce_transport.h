@@ -84,7 +84,7 @@ class RoceTransport final : public verbs::Transport {
   void on_packet(const std::shared_ptr<RocePort>& port, const wire::roce::Frame& frame);
   void on_datagram(RocePort& port, verbs::QueuePair& qp, const wire::roce::Frame& frame);
   // Anyone can send it, so it costs the port its right to be read. `why`: counts it.
-  static void refuse(RocePort& port, Counter& why);
+  void refuse(RocePort& port, Counter& why) const;
   // Whether the packet comes from the peer of the queue pair, over this transport.
   bool is_from_peer(verbs::QueuePair& qp, const wire::roce::Packet& packet) const;
   void count_open();
@@ -98,6 +98,8 @@ class RoceTransport final : public verbs::Transport {
   const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
   std::size_t open_ = 0;                          // ports with a door
+  const std::shared_ptr<FrameAllowance> allowance_ = std::make_shared<FrameAllowance>();
+  std::size_t frame_bytes_ = 0;  // of the frame, or its segment, that is being looked at
   Instant last_frame_{};
   std::size_t turn_ = 0;  // whose port is first
   ExtentList scratch_;

@@ -25,6 +25,9 @@ namespace paravane::wire::roce {
 
 class Superframe {
  public:
+  // How many packets Linux puts into one at most (UDP_MAX_SEGMENTS). open() knows no such bound.
+  static constexpr std::size_t kMostOfLinux = 128;
+
   // `frame`: as for parse_frame(). `segment_bytes`: the payload of one UDP datagram, virtio-net's
   // gso_size. Errors: those of the shared headers, and kBadSegments: v1, or a size that is larger
   // than the payload or with which a packet would have no room for its base header and CRC.
