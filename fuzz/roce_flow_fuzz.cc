@@ -1,10 +1,13 @@
-// Native RoCE endpoints: two honest queue pairs talk over a network in any weather, and beside them
-// a hostile peer sends packets that nearly fit its connections, with a right CRC.
+// Native RoCE endpoints: two pairs of honest queue pairs talk over a network in any weather, one
+// with a timeout and one that waits for ever, and beside them a hostile peer sends packets that
+// nearly fit its connections, with a right CRC.
 //
 // What must hold besides the sanitizers: a turn stays within its budget; memory that was not
 // offered is as it was; every request ends with one completion, in its order; and what the honest
 // ones asked of each other happened once and in order, whatever the network and the hostile peer
-// did, unless their path led elsewhere.
+// did. Where their path led elsewhere, or a timeout ended their connection, what ended well
+// happened at least once. (A connection that has ended at one end alone leaves the other waiting,
+// if it waits for ever.)
 
 #include <spdlog/spdlog.h>
 
@@ -15,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <source_location>
 #include <vector>
 
@@ -65,6 +69,7 @@ struct Talk {
   EngineBuffer word{};   // for atomics
   EngineBuffer old{};    // what they found
   std::vector<std::uint32_t> operations{};
+  bool waits_for_ever = false;
 };
 
 class RoceFlowFuzz {
@@ -72,17 +77,22 @@ class RoceFlowFuzz {
   explicit RoceFlowFuzz(FuzzBytes input)
       : input_(input), rig_((input_.u8() & 1) != 0 ? 64 : 1, true, 4 << 20) {
     honest_.path_mtu = 1;  // 256
-    honest_.timeout = 0;   // for ever
-    honest_.rnr_retry = 7;
     honest_.max_reads = 3;
     honest_.max_dest_reads = 3;
     hostile_ = honest_;
     hostile_.timeout = 10;  // 4 ms
     hostile_.retry_count = 1;
     hostile_.rnr_retry = 1;
-    rig_.connect(rig_.a(), *honest_a_, rig_.b(), *honest_b_, honest_);
-    prepare(talks_[0], rig_.a(), *honest_a_, rig_.b(), *honest_b_);
-    prepare(talks_[1], rig_.b(), *honest_b_, rig_.a(), *honest_a_);
+    for (std::size_t pair = 0; pair < 2; ++pair) {
+      honest_.timeout = pair == 0 ? 0 : 12;  // 17 ms
+      honest_.rnr_retry = pair == 0 ? 7 : 3;
+      EngineQp& at_a = *honest_a_.at(pair);
+      EngineQp& at_b = *honest_b_.at(pair);
+      rig_.connect(rig_.a(), at_a, rig_.b(), at_b, honest_);
+      prepare(talks_.at(2 * pair), rig_.a(), at_a, rig_.b(), at_b);
+      prepare(talks_.at(2 * pair + 1), rig_.b(), at_b, rig_.a(), at_a);
+      talks_.at(2 * pair).waits_for_ever = talks_.at(2 * pair + 1).waits_for_ever = pair == 0;
+    }
     rig_.a().fill(kept_, 7);
     for (std::size_t place = 0; place < kStrangers; ++place) make(place);
   }
@@ -97,6 +107,10 @@ class RoceFlowFuzz {
     std::unique_ptr<EngineQp> qp;
     std::uint64_t posted = 0;
   };
+
+  static std::unique_ptr<EngineQp> connection(EngineVm& vm) {
+    return vm.queue_pair(verbs::QpType::kReliableConnected, true);
+  }
 
   static void prepare(Talk& talk, EngineVm& from, EngineQp& sender, EngineVm& to,
                       EngineQp& receiver) {
@@ -175,7 +189,7 @@ class RoceFlowFuzz {
 
   // The first word of a send tells its number.
   void talk() {
-    Talk& talk = talks_.at(input_.below(2));
+    Talk& talk = talks_.at(input_.below(4));
     const std::uint32_t operation = input_.below(4);
     const std::uint64_t bytes = 8 + input_.u8() * std::uint64_t{7};
     const std::uint64_t id = talk.operations.size();
@@ -371,14 +385,15 @@ class RoceFlowFuzz {
                                }) &&
            std::ranges::all_of(talks_, [this](const Talk& talk) {
              require(talk.sender->sends.size() <= talk.operations.size());
-             return has_moved_ || talk.sender->sends.size() == talk.operations.size();
+             return (has_moved_ && talk.waits_for_ever) ||
+                    talk.sender->sends.size() == talk.operations.size();
            });
   }
 
   void check(const Talk& talk) const {
     const std::vector<std::uint64_t> ids = talk.sender->sends.wr_ids();
     for (std::uint64_t id = 0; id < ids.size(); ++id) require(ids.at(id) == id);
-    if (has_moved_) return;
+    if (has_moved_ || !talk.waits_for_ever) return check_at_least_once(talk);
     std::uint64_t adds = 0;
     std::size_t received = 0;
     for (std::uint64_t id = 0; id < ids.size(); ++id) {
@@ -395,15 +410,29 @@ class RoceFlowFuzz {
     require(first_word(talk.to->read(talk.word, 0, 8)) == adds);
   }
 
+  // Messages that came twice have taken receives of others.
+  static void check_at_least_once(const Talk& talk) {
+    std::set<std::uint64_t> arrived;
+    for (std::uint64_t slot = 0; slot < talk.operations.size(); ++slot) {
+      arrived.insert(first_word(talk.to->read(talk.inbox, slot * kSlot, 8)));
+    }
+    std::uint64_t adds = 0;
+    for (const verbs::Completion& done : talk.sender->sends.all()) {
+      if (done.status != verbs::WcStatus::kSuccess) continue;
+      const std::uint32_t operation = talk.operations.at(done.wr_id);
+      if (operation == 3) ++adds;
+      if (operation == 0) require(arrived.contains(done.wr_id));
+    }
+    require(first_word(talk.to->read(talk.word, 0, 8)) >= adds);
+  }
+
   FuzzBytes input_;
   RoceRig rig_;
   verbs::QpAttributes honest_ = default_attributes();
   verbs::QpAttributes hostile_ = default_attributes();
-  std::unique_ptr<EngineQp> honest_a_ =
-      rig_.a().queue_pair(verbs::QpType::kReliableConnected, true);
-  std::unique_ptr<EngineQp> honest_b_ =
-      rig_.b().queue_pair(verbs::QpType::kReliableConnected, true);
-  std::array<Talk, 2> talks_;
+  std::array<std::unique_ptr<EngineQp>, 2> honest_a_ = {connection(rig_.a()), connection(rig_.a())};
+  std::array<std::unique_ptr<EngineQp>, 2> honest_b_ = {connection(rig_.b()), connection(rig_.b())};
+  std::array<Talk, 4> talks_;
   bool has_moved_ = false;
   EngineBuffer offered_ = rig_.a().buffer(kOfferedBytes, kEveryRight, 17);  // to the hostile peer
   EngineBuffer kept_ = rig_.a().buffer(kKeptBytes, verbs::kAccessLocalWrite, 100);

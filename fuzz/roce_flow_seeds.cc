@@ -34,7 +34,7 @@ std::vector<Script> seeds() {
       Script talk(many);
       talk.act(RoceFlowAct::kWeather, {path * 3, path * 2, path * 4, path, 7});
       for (std::uint32_t i = 0; i < 16; ++i) {
-        talk.act(RoceFlowAct::kTalk, {i % 2, i / 2 % 4, i * 15});
+        talk.act(RoceFlowAct::kTalk, {i % 4, i / 2 % 4, i * 15});
         if (i == 6) talk.act(RoceFlowAct::kPath, {path});
         if (i == 10) talk.act(RoceFlowAct::kPath, {3});
         if (i % 3 == 0) talk.act(RoceFlowAct::kTurns, {2, 40}).act(RoceFlowAct::kTime, {20});
