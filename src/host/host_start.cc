@@ -175,7 +175,11 @@ model::ApiResult<void> Host::open_network() {
               [this](const model::AdapterName& adapter) {
                 // The keeper cannot open a port while the engine has it. A worker that does not
                 // answer closes it later.
-                if (worker_) worker_->ask([this, adapter] { ports_->close_roce(adapter); });
+                if (!worker_) return;
+                static_cast<void>(worker_->ask([this, adapter] {
+                  ports_->close_roce(adapter);
+                  return true;
+                }));
               },
           .changed =
               [this](const model::Network& network) {
