@@ -77,6 +77,9 @@ Fate fate_of(const Impairment& impairment, std::uint64_t seed, unsigned directio
     fate.late = Duration(
         1 + static_cast<std::int64_t>(share * static_cast<double>(impairment.reorder_by.count())));
   }
+  if (chance(seed, direction, number, 4) < impairment.damage) {
+    fate.damaged_at = chance(seed, direction, number, 5);
+  }
   return fate;
 }
 
@@ -85,12 +88,19 @@ std::optional<std::string> set_impairment(std::string_view name, std::string_vie
   if (name == "loss") return set_share(value, impairment.loss);
   if (name == "duplicate") return set_share(value, impairment.duplicate);
   if (name == "reorder") return set_share(value, impairment.reorder);
+  if (name == "damage") return set_share(value, impairment.damage);
   if (name == "reorder-by") return set_time(value, impairment.reorder_by);
   if (name == "delay") return set_time(value, impairment.delay);
   if (name == "rate") {
     const auto number = read_number(value, kRates);
     if (!number || *number > 1e12) return "is bits per second, such as 100mbit or 1gbit";
     impairment.rate = static_cast<std::uint64_t>(*number);
+    return std::nullopt;
+  }
+  if (name == "damage-from") {
+    const auto number = read_number(value, kCounts);
+    if (!number || *number > 65'535) return "is a number of bytes, 0 to 65535";
+    impairment.damage_from = static_cast<std::size_t>(*number);
     return std::nullopt;
   }
   if (name == "queue") {

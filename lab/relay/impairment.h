@@ -15,9 +15,11 @@ namespace paravane::lab {
 using Duration = std::chrono::nanoseconds;
 
 struct Impairment {
-  double loss = 0;       // 0 to 1: of frames that vanish
-  double duplicate = 0;  // that come twice
-  double reorder = 0;    // that come late, by up to reorder_by
+  double loss = 0;              // 0 to 1: of frames that vanish
+  double duplicate = 0;         // that come twice
+  double reorder = 0;           // that come late, by up to reorder_by
+  double damage = 0;            // in which one bit is another
+  std::size_t damage_from = 0;  // of its bytes, the first that may be hit
   Duration reorder_by = std::chrono::milliseconds(2);
   Duration delay{};
   std::uint64_t rate = 0;     // bits per second; 0: as fast as it goes
@@ -28,6 +30,8 @@ struct Fate {
   bool lost = false;
   bool twice = false;
   Duration late{};  // beyond the delay; 0: in its turn
+  // The bit that is inverted: 0 is the first that may be hit, 1 lies behind the frame's last.
+  std::optional<double> damaged_at;
 };
 
 // `direction`: 0 or 1. `number`: of the frame in it.

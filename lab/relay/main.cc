@@ -22,8 +22,8 @@ namespace paravane::lab {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr std::array kProperties = {"loss",  "duplicate", "reorder", "reorder-by",
-                                    "delay", "rate",      "queue"};
+constexpr std::array kProperties = {"loss",       "duplicate", "reorder", "damage", "damage-from",
+                                    "reorder-by", "delay",     "rate",    "queue"};
 
 struct Options {
   std::array<std::string, 2> places;
@@ -42,9 +42,9 @@ int complain(const std::string& problem, int status) {
 std::string describe(const WireCounts& counts) {
   return fmt::format(
       R"({{"frames":{},"bytes":{},"delivered":{},"lost":{},"duplicated":{},"reordered":{},)"
-      R"("queue_full":{},"while_down":{},"refused":{}}})",
+      R"("damaged":{},"queue_full":{},"while_down":{},"refused":{}}})",
       counts.frames, counts.bytes, counts.delivered, counts.lost, counts.duplicated,
-      counts.reordered, counts.queue_full, counts.while_down, counts.refused);
+      counts.reordered, counts.damaged, counts.queue_full, counts.while_down, counts.refused);
 }
 
 // One process: the wire, its orders, its clock.
@@ -214,11 +214,14 @@ int parse_and_run(int argc, char** argv) {
   const std::array help = {"Frames that vanish: 1% or 0.01",
                            "Frames that come twice",
                            "Frames that come late, after others",
+                           "Frames in which one bit is inverted",
+                           "The first byte of those that may be hit (0)",
                            "By how much at most (2ms)",
                            "Of every frame: 20us, 5ms, 1s",
                            "Bits per second: 100mbit, 1gbit (as fast as it goes)",
                            "Frames that wait per direction; more are dropped (10000)"};
-  const std::array types = {"SHARE", "SHARE", "SHARE", "TIME", "TIME", "RATE", "NUMBER"};
+  const std::array types = {"SHARE", "SHARE", "SHARE", "SHARE", "NUMBER",
+                            "TIME",  "TIME",  "RATE",  "NUMBER"};
   for (std::size_t i = 0; i < kProperties.size(); ++i) {
     app.add_option(fmt::format("--{}", kProperties[i]), options.values[i], help[i])
         ->type_name(types[i]);

@@ -12,6 +12,12 @@ constexpr int kFramesAtOnce = 64;  // so that both directions and the clock get 
 // What a line adds to each frame: preamble, checksum, gap.
 constexpr std::uint64_t kLineOverhead = 24;
 
+// `at`: 0 to 1, without 1.
+void invert_bit(std::span<char> bytes, double at) {
+  const auto bit = static_cast<std::size_t>(at * 8 * static_cast<double>(bytes.size()));
+  bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+}
+
 }  // namespace
 
 Status Relay::set_link(bool up) {
@@ -38,7 +44,7 @@ Status Relay::take(unsigned end, Instant now) {
   return {};
 }
 
-void Relay::pass(unsigned direction, std::span<const char> bytes, Instant now) {
+void Relay::pass(unsigned direction, std::span<char> bytes, Instant now) {
   Way& way = ways_[direction];
   WireCounts& counts = way.counts;
   ++counts.frames;
@@ -51,6 +57,10 @@ void Relay::pass(unsigned direction, std::span<const char> bytes, Instant now) {
   if (fate.lost) {
     ++counts.lost;
     return;
+  }
+  if (fate.damaged_at && bytes.size() > impairment_.damage_from) {
+    ++counts.damaged;
+    invert_bit(bytes.subspan(impairment_.damage_from), *fate.damaged_at);
   }
   if (fate.late != Duration::zero()) ++counts.reordered;
   send(direction, bytes, fate.late, now);

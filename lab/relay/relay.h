@@ -28,6 +28,7 @@ struct WireCounts {
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
+  std::uint64_t damaged = 0;
   std::uint64_t queue_full = 0;  // dropped for that
   std::uint64_t while_down = 0;  // dropped for that
   std::uint64_t refused = 0;     // by the NIC they went to
@@ -71,7 +72,8 @@ class Relay {
     WireCounts counts{};
   };
 
-  void pass(unsigned direction, std::span<const char> bytes, Instant now);
+  // May change them.
+  void pass(unsigned direction, std::span<char> bytes, Instant now);
   void send(unsigned direction, std::span<const char> bytes, Duration late, Instant now);
   void hand_over(unsigned direction, std::span<const char> bytes);
 

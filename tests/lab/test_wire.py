@@ -143,6 +143,36 @@ class WireTest(unittest.TestCase):
         self.assertNotEqual(arrived, list(range(500)))
         self.assertGreater(way["reordered"], 50)
 
+    def test_damages_one_bit(self):
+        wire, left, right = self.start("--damage", "100%", "--seed", "5")
+        sent = b"\xff" * 6 + b"\x02\0\0\0\0\1" + struct.pack(">H", TEST_ETHERTYPE) + bytes(1400)
+        places, hidden = [], 0
+        for number in range(50):
+            left.socket.send(sent)
+            self.wait_frames(wire, number + 1)
+            try:
+                right.socket.settimeout(0.05)
+                arrived = right.socket.recv(65536)
+            except TimeoutError:  # the bit was one of the frame's type or destination
+                hidden += 1
+                continue
+            different = [at for at, (before, after) in enumerate(zip(sent, arrived)) if before != after]
+            self.assertEqual(len(arrived), len(sent))
+            self.assertEqual([(sent[at] ^ arrived[at]).bit_count() for at in different], [1])
+            places += different
+        self.assertGreater(len(set(places)), 40)
+        self.assertLess(hidden, 5)
+        self.assertEqual(self.counts(wire)["a_to_b"]["damaged"], 50)
+        self.assertEqual(self.order(wire, "damage-from 1400"), "ok")
+        for _ in range(20):
+            left.socket.send(sent)
+            arrived = right.socket.recv(65536)
+            self.assertEqual(arrived[:1400], sent[:1400])
+            self.assertNotEqual(arrived, sent)
+        self.assertEqual(self.order(wire, "damage 0"), "ok")
+        left.socket.send(sent)
+        self.assertEqual(right.socket.recv(65536), sent)
+
     def test_delays_and_keeps_the_order(self):
         wire, left, right = self.start("--delay", "200ms")
         began = time.monotonic()
