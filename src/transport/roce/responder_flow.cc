@@ -95,7 +95,7 @@ void ResponderFlow::on_duplicate(const wire::roce::Frame& frame) {
   const Packet& packet = frame.packet;
   const OpcodeFacts facts = facts_of(packet.opcode);
   if (facts.kind == PacketKind::kSend || facts.kind == PacketKind::kWrite) {
-    if (packet.wants_ack || facts.is_last) acknowledge();
+    if (packet.wants_ack || facts.is_last) acknowledge_again(Psn(packet.psn));
     return;
   }
   const KeptAnswer* kept = find_kept(Psn(packet.psn));
@@ -302,6 +302,19 @@ void ResponderFlow::acknowledge() {
   add_answer({.kind = Answer::Kind::kAcknowledge,
               .psn = psn,
               .message_number = state_.message_number,
+              .syndrome = wire::roce::kAcknowledged});
+}
+
+// Of what came again, and all after it up to a READ or an atomic. The answer of that may have been
+// lost, and rdma_rxe takes an acknowledgement with its number for the answer: it would tell its
+// program that the READ or the atomic is done.
+void ResponderFlow::acknowledge_again(Psn repeated) {
+  const auto fetch = std::ranges::find_if(
+      state_.kept, [repeated](const KeptAnswer& kept) { return repeated.is_before(kept.first); });
+  if (fetch == state_.kept.end()) return acknowledge();
+  add_answer({.kind = Answer::Kind::kAcknowledge,
+              .psn = fetch->first.plus(Psn::kMask),
+              .message_number = (fetch->message_number - 1) & kMessageMask,
               .syndrome = wire::roce::kAcknowledged});
 }
 

@@ -118,6 +118,7 @@ class ResponderFlow {
   void read_again(const wire::roce::Packet& packet, const KeptAnswer& kept);
   void pass(std::uint32_t packets, bool ends_message);
   void acknowledge();
+  void acknowledge_again(verbs::Psn repeated);
   void refuse(const verbs::Outcome& outcome);
   // In the order of PSNs. An answer that is there already is not added, and none where too many
   // wait: the peer asks again.

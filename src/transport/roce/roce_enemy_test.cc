@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "testing/roce_rig.h"
@@ -75,6 +76,42 @@ TEST_F(RoceEnemy, RequestsThatAreRepeatedBreakNothing) {
   EXPECT_EQ(qp_a_->sends.statuses(), std::vector(16, WcStatus::kSuccess));
   EXPECT_EQ(qp_b_->state(), verbs::QpState::kReadyToSend);
   EXPECT_EQ(rig_.a().read(to, 0, 1 << 20), rig_.b().read(from, 0, 1 << 20));
+}
+
+// Linux's rdma_rxe takes an acknowledgement that has the number of a READ or of an atomic for its
+// answer, and tells its program that it is done.
+TEST_F(RoceEnemy, AnAcknowledgementIsNeverThatOfAReadOrAnAtomic) {
+  connect();
+  const EngineBuffer here = rig_.a().buffer(4096);
+  const EngineBuffer there = rig_.b().buffer(4096);
+  std::optional<std::uint32_t> fetched;
+  unsigned acknowledged = 0;
+  unsigned hides_fetch = 0;
+  FrameBytes write;
+  rig_.wire().set_weather([&](unsigned side, FrameBytes frame) {
+    std::vector<FrameBytes> arrives;
+    const Packet packet = wire::roce::parse_frame(frame)->packet;
+    if (side == 0 && packet.opcode == Opcode::kWriteOnly) write = frame;
+    const bool is_fetch =
+        packet.opcode == Opcode::kReadRequest || packet.opcode == Opcode::kFetchAdd;
+    if (side == 0 && is_fetch) fetched = packet.psn;
+    if (side == 1 && packet.opcode == Opcode::kAcknowledge) {
+      ++acknowledged;
+      if (fetched && packet.psn == *fetched) ++hides_fetch;
+    }
+    arrives.push_back(std::move(frame));
+    if (side == 0 && is_fetch) arrives.push_back(write);  // it comes once more
+    return arrives;
+  });
+  qp_a_->post(write_request(1, {here.sge(0, 100)}, there.start, there.key));
+  qp_a_->post(read_request(2, {here.sge(200, 100)}, there.start, there.key));
+  rig_.advance(std::chrono::seconds(1));
+  qp_a_->post(write_request(3, {here.sge(0, 100)}, there.start, there.key));
+  qp_a_->post(add_request(4, here.sge(8, 8), there.start, there.key, 1));
+  rig_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector(4, WcStatus::kSuccess));
+  EXPECT_GE(acknowledged, 2u);
+  EXPECT_EQ(hides_fetch, 0u);
 }
 
 // The program takes a region back while its request waits behind one that has to be sent again.
