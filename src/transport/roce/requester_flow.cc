@@ -245,7 +245,10 @@ void RequesterFlow::on_answer(const wire::roce::Frame& frame, Instant now) {
   if (requests_.empty()) return;  // they wait to be submitted again
   const Psn psn(frame.packet.psn);
   if (!psn.is_before(state_.sent)) return counters_.bad_responses.add();
-  if (psn.is_before(state_.unanswered)) return;  // a duplicate
+  if (psn.is_before(state_.unanswered)) {  // a duplicate
+    if (frame.packet.opcode != Opcode::kAcknowledge) set_deadline(now);
+    return;
+  }
   if (frame.packet.opcode == Opcode::kAcknowledge) return on_acknowledge(frame.packet, now);
   on_data(frame, now);
 }
@@ -289,13 +292,22 @@ void RequesterFlow::go_back(Instant now) {
   timed_.reset();
 }
 
+// A peer sends all of an answer before it looks at the next request, and answers each request for
+// the rest of a READ with all of that. So it is asked once, and again when it has been silent for a
+// while.
+void RequesterFlow::ask_again(Instant now) {
+  const bool was_asked = gone_back_ && gone_back_->psn == state_.unanswered;
+  if (was_asked) return set_deadline(now);
+  go_back(now);
+}
+
 bool RequesterFlow::pass_to(Psn psn, Instant now) {
   const Psn before = state_.unanswered;
   while (!requests_.empty() && state_.unanswered.is_before(psn)) {
     const Outgoing& oldest = requests_.front();
     if (oldest.brings_bytes()) {  // an answer to a later request says that its own was lost
       note_progress(before, now);
-      go_back(now);
+      ask_again(now);
       return false;
     }
     if (psn.is_before(oldest.last().next())) {
@@ -347,7 +359,7 @@ void RequesterFlow::on_data(const wire::roce::Frame& frame, Instant now) {
   outgoing = &requests_.front();
   if (psn != state_.unanswered) {
     counters_.out_of_order.add();
-    return go_back(now);
+    return ask_again(now);
   }
   const auto number = static_cast<std::uint32_t>(psn.distance_from(outgoing->first));
   const Outcome taken = take(*outgoing, number, frame);
@@ -405,6 +417,7 @@ void RequesterFlow::on_timer(Instant now) {
     counters_.timeouts.add();
     retransmission_.on_timeout();
     failed_.reset();
+    gone_back_ = {.psn = state_.unanswered, .sent_at = now};
     next_ = state_.unanswered;
     timed_.reset();
   }

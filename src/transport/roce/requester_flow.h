@@ -123,6 +123,7 @@ class RequesterFlow {
   // False: the flow was ended by what its outcome caused.
   bool finish_oldest(Instant now);
   void go_back(Instant now);
+  void ask_again(Instant now);
   // Forgets the requests, whose numbers wait for them.
   void give_back();
   // All requests go back to the queue pair, and the oldest has this outcome.
