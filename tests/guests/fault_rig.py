@@ -40,12 +40,12 @@ class Tally:
 
     ports = iter(range(19000, 20000))
 
-    def __init__(self, rig, server, client, seconds, timeout=14):
-        port, patience = str(next(Tally.ports)), ["--timeout", str(timeout)]
+    def __init__(self, rig, server, client, seconds, timeout=14, retries=7):
+        port, patience = str(next(Tally.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
         self.server = rig.spawn(server, "paravane-tally", *patience, port)
-        before = rig.stats(client)["sends"]
+        before = rig.sends(client)
         self.client = rig.spawn(client, "paravane-tally", *patience, "--seconds", str(seconds), port, f"10.77.0.{server}")
-        wait_for("the requests", lambda: rig.stats(client)["sends"] > before + 20 or self.client.process.poll() is not None, 20)
+        wait_for("the requests", lambda: rig.sends(client) > before + 20 or self.client.process.poll() is not None, 20)
 
     def end(self, timeout=120):
         """How it went at the acting end. Whatever happened, nothing may be lost or done twice."""

@@ -79,6 +79,10 @@ class HostsRig:
     def stats(self, vm, **more):
         return self.host_of(vm).stats(f"vm{vm}", **more)
 
+    def sends(self, vm):
+        """How many requests a guest's device has carried out."""
+        return self.stats(vm)["sends"]
+
     def close(self):
         self.lab.remove()
         shutil.rmtree(self.folder, ignore_errors=True)

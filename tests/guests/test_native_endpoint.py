@@ -1,50 +1,27 @@
 """VMs and a machine that is none: a guest with vmw_pvrdma, and one with Linux's rdma_rxe on its own NIC, which knows
 nothing of Paravane. Both are in one Ethernet; the port group of the first has native RoCE."""
-import json
-import sys
 import unittest
 
-from guests import ROOT
-from hosts_rig import HostsRig
-from rig import Exchange
-
-sys.path.insert(0, str(ROOT / "lab"))
-from runner import processes  # noqa: E402  (the line above makes it importable)
-from runner.host import guest_mac  # noqa: E402
+from guests import wait_for
+from native_rig import NativeRig
 
 VM, MACHINE = 1, 2
-DEVICES = {VM: "vmw_pvrdma0", MACHINE: "rxe0"}
 BOTH_WAYS = ((MACHINE, VM), (VM, MACHINE))  # server, client
 
 
 class NativeEndpoint(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.rig = HostsRig(2)
+        cls.rig = NativeRig(VM, MACHINE)
         cls.addClassCleanup(cls.rig.close)
-        here, there = cls.rig.lab.hosts
-        here.paravane("portgroup", "create", "native", "--vds", "lan", "--roce", "native")
-        here.paravane("vm", "add", "vm1", "--mac", guest_mac(VM), "--port-group", "native")
-        here.lab_up(["--overlay", str(cls.rig.overlay)])
-        there.lab_up(["--overlay", str(cls.rig.overlay), "--no-rdma"])
-        # The lab's own tap of a guest without an adapter, in place of one of the daemon's.
-        processes.run("ip", "-n", there.space, "link", "set", f"tap{MACHINE}", "master", "pvs-lan", "up")
-        cls.rig.shell(MACHINE, "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0")
-
-    def exchange(self, server, client, *words, timeout=120):
-        exchange = Exchange(self.rig, server=server, client=client)
-        return exchange.run([words[0], "-d", DEVICES[server], *words[1:]],
-                            [words[0], "-d", DEVICES[client], *words[1:], exchange.address], timeout=timeout, port=18515)
-
-    def counters(self):
-        return self.rig.stats(VM)
+        cls.rig.up()
 
     def test_1_messages_go_both_ways_while_ping_goes_on(self):
         ping = self.rig.spawn(VM, "ping", "-i", "0.2", "-w", "60", f"10.77.0.{MACHINE}", timeout=90)
         for server, client in BOTH_WAYS:
             for size in ("1", "4096", "65536"):
                 with self.subTest(server=server, size=size):
-                    self.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-s", size, "-n", "50")
+                    self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-s", size, "-n", "50")
         self.rig.guest(VM, "pkill", "-INT", "ping")
         _, output = ping.finish(30)
         self.assertRegex(output, r"\b0% packet loss")
@@ -54,37 +31,29 @@ class NativeEndpoint(unittest.TestCase):
         self.rig.wait_listening(MACHINE, 18515)
         client = self.rig.spawn(VM, "ibv_rc_pingpong", "-d", "vmw_pvrdma0", "-g", "1", "-n", "1000000", f"10.77.0.{MACHINE}", timeout=120)
         try:
-            for _ in range(100):
-                rows = json.loads(self.rig.hosts[0].cli("--formatter=json", "path", "list").stdout)
-                if rows:
-                    break
-            self.assertEqual([(row["path"], row["why"]) for row in rows],
-                             [("roce", "no adapter of the cluster has the peer's GID")])
+            self.assertEqual(wait_for("the path is listed", self.rig.paths), [("roce", "no adapter of the cluster has the peer's GID")])
         finally:
             client.end()
             server.end()
-
 
     def test_3_every_operation_in_both_roles(self):
         for server, client in BOTH_WAYS:
             for words in (["ib_write_bw", "-s", "65536", "-n", "50"], ["ib_read_bw", "-s", "65536", "-n", "50", "-o", "4"],
                           ["ib_send_bw", "-s", "65536", "-n", "50"], ["ib_atomic_bw", "-n", "50", "-o", "4"], ["ib_send_lat", "-n", "50"]):
                 with self.subTest(server=server, words=words):
-                    self.exchange(server, client, words[0], "-x", "1", "-F", *words[1:])
+                    self.rig.exchange(server, client, words[0], "-x", "1", "-F", *words[1:])
 
     def test_4_datagrams_small_packets_and_link_local_addresses(self):
         for server, client in BOTH_WAYS:
             for words in (["ibv_ud_pingpong", "-g", "1", "-n", "50", "-s", "1000"], ["ibv_rc_pingpong", "-g", "0", "-c", "-n", "50"],
                           *(["ibv_rc_pingpong", "-g", "1", "-m", mtu, "-c", "-n", "50"] for mtu in ("256", "512", "1024"))):
                 with self.subTest(server=server, words=words):
-                    self.exchange(server, client, *words)
+                    self.rig.exchange(server, client, *words)
 
     def test_5_connections_are_made_by_rdma_cm_in_both_roles(self):
         for server, client in BOTH_WAYS:
             with self.subTest(server=server):
-                exchange = Exchange(self.rig, server=server, client=client)
-                common = ["rping", "-v", "-V", "-C", "20", "-S", "5000", "-a", exchange.address]
-                exchange.run([*common, "-s"], [*common, "-c"], cm_port=7174)
+                self.rig.rping(server, client)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,89 @@
+"""A VM and Linux's rdma_rxe over a wire that loses, repeats, reorders and damages frames of both directions, by a seed: nothing is
+lost or done twice, and every byte is right."""
+import unittest
+
+from fault_rig import Ended
+from native_rig import NativeRig
+from rig import Exchange, only_with_all
+from test_native_endpoint import BOTH_WAYS, MACHINE, VM
+
+FAULTS = {"loss": "lost", "duplicate": "duplicated", "reorder": "reordered", "damage": "damaged"}  # and how they are counted
+WAYS = "a_to_b", "b_to_a"
+# Only RoCE's own headers and what follows them are damaged: Linux's rdma_rxe panics where the length of a UDP datagram says that it is
+# shorter than RoCE's first header, since it looks at a queue pair that it has not looked up yet (seen in Linux 6.1).
+AFTER_UDP = 42
+
+
+class NativeFaults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = NativeRig(VM, MACHINE)
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up(wire=("--seed", "20261126", "--damage-from", str(AFTER_UDP)))
+
+    def set_all(self, share):
+        for fault in FAULTS:
+            self.rig.wire.order(f"{fault} {share}")
+
+    def hits(self):
+        counts = self.rig.wire.counts()
+        return {(way, name): counts[way][name] for way in WAYS for name in FAULTS.values()}
+
+    def traffic(self, server, client, share, seconds=4):
+        """Requests of each kind while that share of the frames has each of the faults. Returns what Linux counted of it."""
+        rounds = self.rig.tally(server, client, seconds)
+        before, hits = self.rig.rxe_counters(), self.hits()
+        self.set_all(share)
+        try:
+            self.assertEqual([path for path, _ in self.rig.paths()], ["roce"])
+            ended: Ended = rounds.end()
+        finally:
+            self.set_all("0")
+        self.assertEqual(ended.code, 0, ended.text)
+        self.assertGreater(ended.rounds, 5, ended.text)
+        for fault, count in self.hits().items():
+            self.assertGreater(count, hits[fault], fault)
+        after = self.rig.rxe_counters()
+        return {name: after[name] - before[name] for name in after}
+
+    def test_1_of_a_hundred_frames_one_has_each_fault(self):
+        self.both_roles("1%")
+
+    def test_2_of_ten_frames_one_has_each_fault(self):
+        self.both_roles("10%")
+
+    def both_roles(self, share):
+        with self.subTest("the VM asks"):
+            counted = self.traffic(MACHINE, VM, share)
+            # What came after a packet that was missing was dropped, and was sent again.
+            self.assertGreater(counted["out_of_seq_request"], 0, counted)
+            self.assertGreater(counted["duplicate_request"], 0, counted)
+        with self.subTest("the VM answers"):
+            counted = self.traffic(VM, MACHINE, share)
+            self.assertGreater(counted["rcvd_seq_err"] + counted["completer_retry_err"], 0, counted)
+
+    @only_with_all
+    def test_3_every_operation_byte_by_byte_where_one_of_a_hundred_frames_has_each_fault(self):
+        self.verified("1%", longest=65537)
+
+    @only_with_all
+    def test_4_every_operation_byte_by_byte_where_one_of_ten_frames_has_each_fault(self):
+        self.verified("10%", longest=4097)
+
+    def verified(self, share, longest):
+        """`longest`: of the messages; what is lost of a READ makes Linux send all the rest of it again (docs/roce.md)."""
+        words = ["paravane-verify", "--up-to", str(longest), "18700"]
+        for server, client in BOTH_WAYS:
+            exchange = Exchange(self.rig, server=server, client=client)
+            self.set_all(share)
+            try:
+                texts = exchange.run(words, [*words, exchange.address, "--lossy"], port=18700, timeout=540)
+            finally:
+                self.set_all("0")
+            for text in texts:
+                self.assertIn("UD SEND: ", text)
+                self.assertNotIn("wrong bytes", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

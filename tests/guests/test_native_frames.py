@@ -1,0 +1,59 @@
+"""Path MTUs of 2048 and 4096 between a VM and Linux's rdma_rxe, where the network carries frames that long."""
+import re
+import unittest
+
+from native_rig import NativeRig
+from rig import only_with_all
+from test_native_endpoint import BOTH_WAYS, MACHINE, VM
+
+PROGRAMS = (["ib_write_bw"], ["ib_read_bw", "-o", "4"], ["ib_send_bw"])
+BYTES, MESSAGES = 65536, 50
+
+
+class NativeLargeFrames(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = NativeRig(VM, MACHINE, mtu=9000)
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up()
+
+    def active_mtu(self, guest):
+        return int(re.search(r"active_mtu:\s+(\d+)", self.rig.guest(guest, "ibv_devinfo", "-d", self.rig.devices[guest]))[1])
+
+    def goes_with(self, mtu):
+        for server, client in BOTH_WAYS:
+            with self.subTest(server=server, mtu=mtu):
+                self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-m", str(mtu), "-c", "-s", str(BYTES), "-n", "20")
+            for words in PROGRAMS:
+                with self.subTest(server=server, mtu=mtu, words=words):
+                    before = self.rig.rxe_counters()
+                    _, text = self.rig.exchange(server, client, words[0], "-x", "1", "-F", "-m", str(mtu), "-s", str(BYTES), "-n",
+                                                str(MESSAGES), *words[1:])
+                    self.assertRegex(text, rf"Mtu\s+: {mtu}\[B\]")
+                    if words[0] == "ib_read_bw":
+                        continue  # some of a READ's data is asked for again
+                    after = self.rig.rxe_counters()
+                    # As Linux counts them: the data, and at most an acknowledgement for each packet of it.
+                    packets = sum(after[name] - before[name] for name in ("sent_pkts", "rcvd_pkts"))
+                    self.assertGreaterEqual(packets, MESSAGES * BYTES // mtu)
+                    self.assertLess(packets, 2.5 * MESSAGES * BYTES // mtu)
+
+    def test_1_where_frames_have_9000_bytes(self):
+        self.assertEqual([self.active_mtu(guest) for guest in (VM, MACHINE)], [4096, 4096])
+        for mtu in 2048, 4096:
+            self.goes_with(mtu)
+        self.rig.rping(MACHINE, VM)
+        self.rig.rping(VM, MACHINE)
+
+    @only_with_all
+    def test_2_where_they_have_just_the_room_for_4096(self):
+        for mtu in 4200, 4180:
+            for guest in VM, MACHINE:
+                self.rig.guest(guest, "ip", "link", "set", "eth0", "mtu", str(mtu))
+            self.rig.set_mtu(mtu)
+            self.goes_with(4096)
+            self.rig.rping(VM, MACHINE)
+
+
+if __name__ == "__main__":
+    unittest.main()
