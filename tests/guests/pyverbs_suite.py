@@ -40,11 +40,11 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def run(rig, vm, timeout=900, patterns=()):
-    """{test: verdict}; a verdict is "ok", "skipped REASON" or "failed". All tests, or those of `patterns`."""
+def run(rig, vm, timeout=900, patterns=(), prelude=SEEDED):
+    """{test: verdict}; a verdict is "ok", "skipped REASON" or "failed". All tests, or those of `patterns`. `prelude`: runs the suite."""
     chosen = " ".join(f"-k {pattern}" for pattern in patterns)
-    text = rig.shell(vm, f"cd /opt && PYTHONPATH=/opt PYTHONHASHSEED=0 python3 -c '{SEEDED}' tests/run_tests.py "
-                         f"--dev vmw_pvrdma0 -v {chosen} 2>&1; true", timeout)
+    text = rig.shell(vm, f"cd /opt && PYTHONPATH=/opt PYTHONHASHSEED=0 python3 -c '{prelude}' tests/run_tests.py "
+                         f"--dev vmw_pvrdma0 -v {chosen} 2>&1; true", timeout=timeout)
     total = TOTAL.search(text)
     assert total, text[-3000:]
     bad = set(BAD.findall(text))
