@@ -130,7 +130,7 @@ def guests(stage):
 
 
 PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwoGuests.test_every_operation",
-                  "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose")
+                  "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose", "NativeEndpoint.")
 
 
 def prepare_and_run_guests(stage, guest, layers, patterns):
@@ -148,7 +148,7 @@ def guests_trixie(stage):
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
     more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "ScsiRdmaProtocol",
-            "Quotas")
+            "Quotas", "NativeFaults")
     prepare_and_run_guests(stage, "backports", ["python", "storage"], PART_OF_GUESTS + more)
 
 
