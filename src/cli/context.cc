@@ -16,8 +16,8 @@ namespace paravane::cli {
 
 namespace {
 
-bool reports_are_json =
-    false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the process
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): of the process
+bool reports_are_json = false;
 
 // `error`: as the API has it.
 void print_json_report(const nlohmann::json& error) {
