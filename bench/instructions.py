@@ -5,8 +5,8 @@ usage: bench/instructions.py [--only NAME,...] [--program FILE] [--bounds FILE] 
 
 Runs paravane_engine_work under valgrind's callgrind. Its counts do not depend on what else the machine does. Each operation
 runs a few times, and then more times; the difference in instructions is divided by the difference in operations, so the
-set-up of the guests is not counted. Only instructions within a device's turn and its register writes count. Ends with 1 if
-a bound is exceeded.
+set-up of the guests is not counted. Only instructions within a turn of a device or of the RoCE transport and register writes
+count. Ends with 1 if a bound is exceeded.
 """
 import argparse
 import json
@@ -19,11 +19,13 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = HERE.parent / "build" / "release" / "bin" / "paravane_engine_work"
 BOUNDS = HERE / "instruction_bounds.json"
-COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::PvrdmaFunction::write_bar(*")
+COUNTED = ("paravane::device::PvrdmaFunction::poll(*", "paravane::device::PvrdmaFunction::write_bar(*",
+           "paravane::transport_roce::RoceTransport::poll(*")
 LIMIT_S = 300
 # How often an operation runs, first and then.
 USUAL = 640, 3200
-OTHERS = {"write-64-1024-qps": (1024, 5120), "look-in-vain": (1024, 11264), "create-and-connect": (64, 192), "create-and-end": (64, 576)}
+OTHERS = {"write-64-1024-qps": (1024, 5120), "look-in-vain": (1024, 11264), "create-and-connect": (64, 192), "create-and-end": (64, 576),
+          "roce-write-64k": (64, 320), "roce-write-64k-packets": (64, 320), "roce-read-64k": (64, 320)}
 
 
 def count(program, operation, times):
