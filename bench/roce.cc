@@ -77,7 +77,7 @@ class Measurement {
   Measurement(const Settings& settings, Arrival arrival)
       : settings_(settings),
         kind_(arrival == Arrival::kWhole ? "superframes" : "packets"),
-        bytes_(std::uint64_t{arrival == Arrival::kWhole ? 512u : 192u} << 20),
+        bytes_(std::uint64_t{arrival == Arrival::kWhole ? 256u : 96u} << 20),
         writes_(arrival == Arrival::kWhole ? 400'000 : 100'000),
         hosts_(settings, networks_, arrival),
         blast_(settings, networks_, arrival) {}

@@ -16,7 +16,7 @@ using wire::roce::SuperframeWriter;
 
 constexpr std::uint32_t kFirstAdapter = 2;
 constexpr std::uint64_t kMostUnderWay = 512;  // packets, as of a queue pair
-constexpr double kPatience = 20;              // seconds
+constexpr double kPatience = 10;              // seconds
 
 std::array<std::uint8_t, 16> gid_of(unsigned side) {
   return fake::gid_of_mac(mac_of(kFirstAdapter + side));
@@ -46,7 +46,7 @@ void send_messages(FrameDoor& door, const RoceMessages& messages, std::uint64_t 
       return frames.packets() + messages.packets() - there.packets.load() > kMostUnderWay;
     };
     if (is_far()) frames.flush();
-    while (is_far() && !there.gives_up) pause_core();
+    while (is_far() && !there.gives_up) std::this_thread::yield();
     frames.send_message();
   }
   frames.flush();
@@ -55,13 +55,18 @@ void send_messages(FrameDoor& door, const RoceMessages& messages, std::uint64_t 
 void receive_packets(FrameDoor& door, std::uint64_t packets, std::uint64_t bytes, Progress& here) {
   std::uint64_t got = 0;
   std::uint64_t got_bytes = 0;
-  const Stopwatch watch;
+  std::uint64_t seen = 0;  // packets, since when nothing has come
+  Stopwatch watch;
   while (got < packets) {
     const auto received = door.receive();
     if (!received) {
+      if (got != seen) {
+        seen = got;
+        watch = {};
+      }
       here.gives_up = watch.seconds() > kPatience;
       if (here.gives_up) break;
-      pause_core();
+      std::this_thread::yield();
       continue;
     }
     got += read_frame(*received, got_bytes);
