@@ -79,8 +79,8 @@ void receive_packets(FrameDoor& door, std::uint64_t packets, std::uint64_t bytes
 
 RoceBlast::RoceBlast(const Settings& settings, RoceNetworks& networks, Arrival arrival)
     : cores_(settings.cores),
-      doors_{Door(networks.open_port(0, kFirstAdapter, arrival), true),
-             Door(networks.open_port(1, kFirstAdapter + 1, arrival), true)} {
+      doors_{Door(networks.open_port(0, kFirstAdapter, arrival), true, kRoceMtu),
+             Door(networks.open_port(1, kFirstAdapter + 1, arrival), true, kRoceMtu)} {
   settle();
 }
 

@@ -1,7 +1,5 @@
 #include "bench/roce_host.h"
 
-#include <sys/epoll.h>
-
 #include <bit>
 #include <chrono>
 #include <utility>
@@ -15,13 +13,12 @@ constexpr Duration kWatchPorts = std::chrono::microseconds(200);
 }  // namespace
 
 RoceHost::RoceHost(unsigned side, unsigned core, UniqueFd tap)
-    : WorkerHost(side, core, worker::SpinMode::kAuto), door_(std::move(tap), true) {
+    : WorkerHost(side, core, worker::SpinMode::kAuto), door_(std::move(tap), true, kRoceMtu) {
   on_worker([this] {
     const TurnClock& clock = worker().schedule().turn_clock();
     roce_.emplace(clock);
-    roce_turns_.emplace(*roce_, clock, kWatchPorts);
-    const auto readable = [this](std::uint32_t) { roce_turns_->on_readable(); };
-    demand(worker().loop().watch(door_.fd(), EPOLLIN, readable).has_value(),
+    roce_turns_.emplace(*roce_, worker().loop(), clock, kWatchPorts);
+    demand(roce_turns_->watch(verbs::AdapterId{this->side()}, door_.fd()).has_value(),
            "a tap cannot be watched");
     network().roce = &*roce_;
     network().door = &door_;
@@ -34,7 +31,7 @@ RoceHost::~RoceHost() {
   on_worker([this] {
     remove_vm();
     worker().schedule().remove(*roce_turns_);
-    worker().loop().unwatch(door_.fd());
+    roce_turns_->unwatch(door_.fd());
     roce_turns_.reset();
     roce_.reset();
   });

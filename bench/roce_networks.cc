@@ -17,7 +17,6 @@ namespace paravane::bench {
 namespace {
 
 constexpr const char* kMark = "paravane:bench:";
-constexpr std::uint32_t kMtu = 4300;  // for packets with 4,096 bytes of payload
 
 void ip(const std::string& words) {
   demand(std::system(("ip " + words).c_str()) == 0, "ip(8) cannot make the benchmark's network");
@@ -27,7 +26,8 @@ TapEnd add_guest_tap(const std::string& name) {
   demand(ethernet::make_tap(name, {}).has_value(), "a tap cannot be made");
   TapEnd end(name);  // while it is open, the bridge sends to it
   demand(end.is_open(), "a tap cannot be opened");
-  ip(fmt::format("link set dev {} alias {}{} mtu {} addrgenmode none", name, kMark, name, kMtu));
+  ip(fmt::format("link set dev {} alias {}{} mtu {} addrgenmode none", name, kMark, name,
+                 kRoceMtu));
   ip(fmt::format("link set dev {} master lan up", name));
   return end;
 }
@@ -37,9 +37,9 @@ TapEnd add_guest_tap(const std::string& name) {
 RoceNetworks::RoceNetworks() {
   for (unsigned side = 0; side < 2; ++side) {
     networks_.in(side, [] {
-      ip(fmt::format("link add lan mtu {} type bridge mcast_snooping 0", kMtu));
+      ip(fmt::format("link add lan mtu {} type bridge mcast_snooping 0", kRoceMtu));
       ip("address flush dev wire");
-      ip(fmt::format("link set dev wire mtu {} addrgenmode none master lan", kMtu));
+      ip(fmt::format("link set dev wire mtu {} addrgenmode none master lan", kRoceMtu));
       ip("link set dev lan addrgenmode none up");
     });
   }
@@ -52,7 +52,7 @@ UniqueFd RoceNetworks::open_port(unsigned side, std::uint32_t adapter, Arrival a
     const std::string name = fmt::format("pvr-{}", adapter);
     guests_.push_back(add_guest_tap(guest));
     const auto made = ethernet::ensure_roce_port(
-        kMark, {.name = name, .guest_tap = guest, .mac = mac_of(adapter), .mtu = kMtu});
+        kMark, {.name = name, .guest_tap = guest, .mac = mac_of(adapter), .mtu = kRoceMtu});
     demand(made.has_value() && made->problems.empty(), "a RoCE port cannot be made");
     auto opened = ethernet::open_roce_port(kMark, name);
     demand(opened.has_value() && opened->header_bytes > 0,

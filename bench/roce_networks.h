@@ -15,6 +15,9 @@
 
 namespace paravane::bench {
 
+// Of the whole network: for packets with 4,096 bytes of payload.
+inline constexpr std::uint32_t kRoceMtu = 4300;
+
 // How frames reach a port.
 enum class Arrival : std::uint8_t {
   kWhole,  // as superframes, from another port or merged on the way
