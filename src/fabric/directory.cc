@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "base/undo.h"
 
@@ -101,6 +102,20 @@ void Directory::set_native(AdapterId id, verbs::Transport* native) {
   ++epoch_;
 }
 
+void Directory::set_held(const std::vector<HeldGid>& held) {
+  std::map<Key, std::string> now;
+  for (const auto& [remote, owner] : held) {
+    now.emplace(Key{remote.segment, remote.gid, remote.type}, owner);
+  }
+  if (now == held_) return;
+  held_ = std::move(now);
+  ++epoch_;
+}
+
+void Directory::set_others_known(bool known) {
+  if (std::exchange(others_known_, known) != known) ++epoch_;
+}
+
 void Directory::set_segment(AdapterId id, SegmentId segment) {
   Member& member = members_.at(id);
   if (member.segment == segment) return;
@@ -167,7 +182,7 @@ std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType typ
   const auto owner = owners_.find({member.segment, dgid, type});
   if (!member.linked) return std::nullopt;
   if (owner == owners_.end()) {
-    if (member.native == nullptr || !can_be_owned(dgid)) return std::nullopt;
+    if (why_not_native(member, dgid, type).why != Absence::Why::kNone) return std::nullopt;
     return Path{.transport = member.native, .peer = from, .segment = member.segment};
   }
   if (const AdapterId* id = std::get_if<AdapterId>(&owner->second)) {
@@ -188,11 +203,42 @@ verbs::Transport* Directory::way(AdapterId from, const Gid& dgid, const Owner& o
 
 std::optional<Path> Directory::route(AdapterId from, const Gid& sgid, const Gid& dgid,
                                      GidType type) const {
-  const auto member = members_.find(from);
-  if (member == members_.end()) return std::nullopt;
-  const auto source = owners_.find({member->second.segment, sgid, type});
-  if (source == owners_.end() || source->second != Owner(from)) return std::nullopt;
+  if (!owns(from, sgid, type)) return std::nullopt;
   return find(from, dgid, type);
+}
+
+bool Directory::owns(AdapterId id, const Gid& gid, GidType type) const {
+  const auto member = members_.find(id);
+  if (member == members_.end()) return false;
+  const auto owner = owners_.find({member->second.segment, gid, type});
+  return owner != owners_.end() && owner->second == Owner(id);
+}
+
+Directory::Absence Directory::why_not_native(const Member& member, const Gid& dgid,
+                                             GidType type) const {
+  using enum Absence::Why;
+  if (!can_be_owned(dgid)) return {.why = kNotUnicast};
+  if (const auto held = held_.find({member.segment, dgid, type}); held != held_.end()) {
+    return {.why = kHeld, .owner = held->second};
+  }
+  if (const auto its = reserved_.find({member.segment, dgid}); its != reserved_.end()) {
+    return {.why = kHeld, .owner = members_.at(its->second).name + ", whose guest does not use it"};
+  }
+  if (!others_known_) return {.why = kUnknown};
+  return {.why = member.native == nullptr ? kNoOwner : kNone};
+}
+
+Directory::Absence Directory::why_no_route(AdapterId from, const Gid& sgid, const Gid& dgid,
+                                           GidType type) const {
+  using enum Absence::Why;
+  if (!owns(from, sgid, type)) return {.why = kNoSource};
+  const Member& member = members_.at(from);
+  if (!member.linked) return {.why = kOwnLink};
+  const auto owner = owners_.find({member.segment, dgid, type});
+  if (owner == owners_.end()) return why_not_native(member, dgid, type);
+  const AdapterId* id = std::get_if<AdapterId>(&owner->second);
+  if (id == nullptr || members_.at(*id).linked) return {.why = kNone};
+  return {.why = kPeerLink, .owner = members_.at(*id).name};
 }
 
 std::optional<AdapterId> Directory::find_local(SegmentId segment, const Gid& gid,

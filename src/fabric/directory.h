@@ -72,10 +72,21 @@ class Directory {
   void set_link(verbs::AdapterId id, bool up);
 
   // Sets the transport to native endpoints, which are GIDs that no adapter of the cluster owns;
-  // null: the adapter cannot reach any, which is so when it joins. A GID that an adapter owns is
-  // never reached this way, even while that adapter cannot be reached. `native` outlives the
-  // directory. REQUIRES: the adapter is a member.
+  // null: the adapter cannot reach any, which is so when it joins. A GID that an adapter owns, or
+  // that is derived from its MAC address, is never reached this way, even while that adapter cannot
+  // be reached. `native` outlives the directory. REQUIRES: the adapter is a member.
   void set_native(verbs::AdapterId id, verbs::Transport* native);
+
+  // A GID of an adapter that cannot be reached, but to which the GID belongs all the same.
+  struct HeldGid {
+    RemoteGid gid;
+    std::string owner;  // in words
+  };
+  // Replaces all held GIDs. None of them is a native endpoint's, and each may be announced.
+  void set_held(const std::vector<HeldGid>& held);
+  // Sets whether all GIDs of other hosts are known, which is so at first. While they are not, no
+  // GID counts as a native endpoint's.
+  void set_others_known(bool known);
 
   // Returns a transport to use instead of the usual one between an adapter and a GID, for example
   // to inject faults; null: use the usual one. `peer`: the adapter of this host that owns the GID;
@@ -90,6 +101,26 @@ class Directory {
   // there is no path, or the adapter does not own `sgid`.
   std::optional<verbs::Path> route(verbs::AdapterId from, const verbs::Gid& sgid,
                                    const verbs::Gid& dgid, verbs::GidType type) const;
+
+  // Why route() finds no path.
+  struct Absence {
+    enum class Why : std::uint8_t {
+      kNone,        // it finds one
+      kNoSource,    // the adapter does not own `sgid`
+      kOwnLink,     // the adapter's link is down
+      kNotUnicast,  // no adapter can own `dgid`
+      kPeerLink,    // `dgid` belongs to `owner`, whose link is down
+      kHeld,        // `dgid` belongs to `owner`, which cannot be reached
+      kUnknown,     // not all GIDs of other hosts are known
+      kNoOwner,     // no adapter owns `dgid`, and this one reaches no native endpoints
+    };
+    Why why{};
+    std::string owner{};  // in words
+
+    friend bool operator==(const Absence&, const Absence&) = default;
+  };
+  Absence why_no_route(verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid,
+                       verbs::GidType type) const;
 
   // The adapter of this host that owns the GID. nullopt: no adapter of this host owns it, or its
   // link is down.
@@ -133,6 +164,8 @@ class Directory {
   void withdraw(verbs::AdapterId id, const verbs::Gid& gid, verbs::GidType type);
   std::optional<verbs::Path> find(verbs::AdapterId from, const verbs::Gid& dgid,
                                   verbs::GidType type) const;
+  bool owns(verbs::AdapterId id, const verbs::Gid& gid, verbs::GidType type) const;
+  Absence why_not_native(const Member& member, const verbs::Gid& dgid, verbs::GidType type) const;
   void leave(verbs::AdapterId id);
   void reserve(verbs::AdapterId id, const Member& member);
   void unreserve(verbs::AdapterId id, const Member& member);
@@ -145,6 +178,8 @@ class Directory {
   std::map<verbs::AdapterId, Member> members_;
   std::map<verbs::HostId, Host> hosts_;
   std::map<Reserved, verbs::AdapterId> reserved_;
+  std::map<Key, std::string> held_;  // the owner, in words
+  bool others_known_ = true;
   std::uint64_t epoch_ = 1;
 };
 

@@ -61,12 +61,73 @@ TEST_F(DirectoryTest, WhatNoAdapterOwnsIsReachedAsANativeEndpoint) {
   EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &local_);
   directory_.set_link(AdapterId{2}, false);
   EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt) << "the network never speaks for a VM's GID";
-  EXPECT_EQ(a_->find(link_local_gid(kMacB), kV2)->transport, &native) << "it was not announced";
+  EXPECT_EQ(a_->find(link_local_gid(kMacB), kV2), std::nullopt) << "nor for one of its MAC address";
   directory_.set_link(AdapterId{1}, false);
   EXPECT_EQ(a_->find(ipv4(7), kV2), std::nullopt);
   directory_.set_link(AdapterId{1}, true);
   directory_.set_native(AdapterId{1}, nullptr);
   EXPECT_EQ(a_->find(ipv4(7), kV2), std::nullopt);
+}
+
+TEST_F(DirectoryTest, AGidOfAnAdapterThatCannotBeReachedIsNoNativeEndpoints) {
+  fake::ScriptedTransport native;
+  directory_.set_native(AdapterId{1}, &native);
+  const std::uint64_t before = a_->epoch();
+  const Directory::HeldGid held{.gid = {.gid = ipv4(9), .type = kV2}, .owner = "a VM of host h2"};
+  directory_.set_held({held});
+  EXPECT_NE(a_->epoch(), before);
+  EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt);
+  EXPECT_EQ(a_->find(ipv4(9), kV1)->transport, &native) << "another GID";
+  EXPECT_EQ(a_->find(ipv4(8), kV2)->transport, &native);
+
+  ASSERT_TRUE(b_->announce(ipv4(9), kV2)) << "the adapter may have moved here";
+  EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &local_);
+  b_->withdraw(ipv4(9), kV2);
+  EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt);
+
+  const std::uint64_t same = a_->epoch();
+  directory_.set_held({held});
+  EXPECT_EQ(a_->epoch(), same);
+  directory_.set_held({});
+  EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &native);
+}
+
+TEST_F(DirectoryTest, NothingIsANativeEndpointBeforeTheOtherHostsAreKnown) {
+  fake::ScriptedTransport native;
+  directory_.set_native(AdapterId{1}, &native);
+  directory_.set_others_known(false);
+  EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt);
+  ASSERT_TRUE(b_->announce(ipv4(8), kV2));
+  EXPECT_EQ(a_->find(ipv4(8), kV2)->transport, &local_);
+  directory_.set_others_known(true);
+  EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &native);
+}
+
+TEST_F(DirectoryTest, SaysWhyThereIsNoRoute) {
+  using enum Directory::Absence::Why;
+  using Absence = Directory::Absence;
+  fake::ScriptedTransport native;
+  const auto why = [this](const Gid& dgid) {
+    return directory_.why_no_route(AdapterId{1}, ipv4(1), dgid, kV2);
+  };
+  EXPECT_EQ(why(ipv4(9)), Absence{.why = kNoSource});
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2));
+  EXPECT_EQ(why(ipv4(2)), Absence{.why = kNone});
+  EXPECT_EQ(why(ipv4(9)), Absence{.why = kNoOwner});
+  EXPECT_EQ(why(Gid{{0xFF, 0x02}}), Absence{.why = kNotUnicast});
+  EXPECT_EQ(why(link_local_gid(kMacB)),
+            (Absence{.why = kHeld, .owner = "beta, whose guest does not use it"}));
+  directory_.set_native(AdapterId{1}, &native);
+  EXPECT_EQ(why(ipv4(9)), Absence{.why = kNone});
+  directory_.set_held({{.gid = {.gid = ipv4(9), .type = kV2}, .owner = "a VM of host h2"}});
+  EXPECT_EQ(why(ipv4(9)), (Absence{.why = kHeld, .owner = "a VM of host h2"}));
+  directory_.set_others_known(false);
+  EXPECT_EQ(why(ipv4(8)), Absence{.why = kUnknown});
+  directory_.set_link(AdapterId{2}, false);
+  EXPECT_EQ(why(ipv4(2)), (Absence{.why = kPeerLink, .owner = "beta"}));
+  directory_.set_link(AdapterId{1}, false);
+  EXPECT_EQ(why(ipv4(2)), Absence{.why = kOwnLink});
 }
 
 TEST_F(DirectoryTest, WhoseLinkIsDownReachesNobodyAndNobodyReachesIt) {
