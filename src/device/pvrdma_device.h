@@ -72,6 +72,8 @@ struct QueuePairView {
   std::uint32_t dest_qpn = 0;
   std::string_view path;
   std::optional<verbs::Gid> peer_gid{};  // of a connection
+  verbs::Gid own_gid{};                  // its other end
+  verbs::GidType gid_type{};             // of both
   verbs::HostId peer_host{};             // on a path that leads to another host
   verbs::QueuePairStats stats;
 };

@@ -50,6 +50,8 @@ QueuePairView view_of(const QueuePair& qp) {
           .dest_qpn = engine.dest_qpn(),
           .path = engine.path_name(),
           .peer_gid = connected ? std::optional(connection.dgid()) : std::nullopt,
+          .own_gid = connection.sgid(),
+          .gid_type = connection.gid_type(),
           .peer_host = path != nullptr ? path->host : verbs::HostId{},
           .stats = engine.stats()};
 }

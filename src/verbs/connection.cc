@@ -40,6 +40,7 @@ const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
       path_ = fabric.find(dgid_, source_.type);
     }
     epoch_ = epoch;
+    if (!path_ && is_set_ && way_) use_->lose(*way_, {source_.gid, dgid_, source_.type});
     note_way();
   }
   return path_ ? &*path_ : nullptr;

@@ -2,7 +2,8 @@
 // A monitor can read these counts and does not need to check every queue pair.
 //
 // A path is a Transport and its destination, which is this host or another one. Connection updates
-// the counts when it finds or loses a path, not for each message.
+// the counts when it finds or loses a path, not for each message. Of the connections that lost a
+// path and found no other, PathUse remembers the last for each path, so that a monitor can say why.
 //
 // Owner thread only.
 
@@ -14,6 +15,7 @@
 #include <optional>
 
 #include "verbs/fabric_port.h"
+#include "verbs/types.h"
 
 namespace paravane::verbs {
 
@@ -26,10 +28,22 @@ class PathUse {
     friend auto operator<=>(const Way&, const Way&) = default;
   };
 
+  // The GIDs of a connection.
+  struct Ends {
+    Gid source;
+    Gid peer;
+    GidType type{};
+
+    friend bool operator==(const Ends&, const Ends&) = default;
+  };
+
   // One connection stops using the path `from`, or begins to use `to`, or both.
   void move(const std::optional<Way>& from, const std::optional<Way>& to) {
     if (from == to) return;
-    if (to) ++counts_[*to];
+    if (to) {
+      ++counts_[*to];
+      losses_.erase(*to);
+    }
     ++changes_;
     if (!from) return;
     const auto left = counts_.find(*from);
@@ -40,8 +54,14 @@ class PathUse {
   const std::map<Way, std::uint32_t>& counts() const { return counts_; }
   std::uint64_t changes() const { return changes_; }
 
+  // A connection that used the path `from` finds none any more.
+  void lose(const Way& from, const Ends& ends) { losses_[from] = ends; }
+  // By path, the last of these connections. It may have ended or found a path since.
+  const std::map<Way, Ends>& losses() const { return losses_; }
+
  private:
   std::map<Way, std::uint32_t> counts_;
+  std::map<Way, Ends> losses_;  // one for each host at most, and a few
   std::uint64_t changes_ = 0;
 };
 

@@ -26,6 +26,17 @@ TEST(PathUse, AWayThatNobodyTakesIsGone) {
   EXPECT_TRUE(use.counts().empty());
 }
 
+TEST(PathUse, RemembersWhichConnectionLostAWayUntilItIsTakenAgain) {
+  PathUse use;
+  const PathUse::Ends ends{.source = Gid{{1}}, .peer = Gid{{2}}, .type = GidType::kRoceV2};
+  use.move(std::nullopt, Way{});
+  use.lose(Way{}, ends);
+  use.move(Way{}, std::nullopt);
+  EXPECT_EQ(use.losses(), (std::map<Way, PathUse::Ends>{{Way{}, ends}}));
+  use.move(std::nullopt, Way{});
+  EXPECT_TRUE(use.losses().empty());
+}
+
 TEST(PathUse, TheSameWayAgainIsNoChange) {
   PathUse use;
   use.move(std::nullopt, Way{});

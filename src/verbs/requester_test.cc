@@ -5,6 +5,7 @@
 
 #include "testing/solo_engine.h"
 #include "verbs/ack_timing.h"
+#include "verbs/connection.h"
 
 namespace paravane::verbs {
 namespace {
@@ -250,6 +251,26 @@ TEST_F(RequesterTest, WithoutAPathThereIsNoAnswer) {
   engine_.advance(seconds(1));
   EXPECT_THAT(engine_.transport().submitted(), IsEmpty());
   EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+}
+
+TEST_F(RequesterTest, APathThatIsLostIsRememberedWithItsConnectionButNotOneThatIsGivenUp) {
+  const auto qp = ready(1, 2, 7);
+  const PathUse& use = engine_.adapter().path_use();
+  ASSERT_EQ(use.counts().size(), 1u);
+  engine_.fabric().set_reachable(false);
+  qp->post(send_request(1, {}));
+  engine_.run();
+  ASSERT_EQ(use.losses().size(), 1u);
+  EXPECT_EQ(use.losses().begin()->second.peer, qp->qp->connection().dgid());
+  EXPECT_EQ(use.losses().begin()->second.source, qp->qp->connection().sgid());
+
+  engine_.fabric().set_reachable(true);
+  const auto other = engine_.ready();
+  EXPECT_TRUE(use.losses().empty()) << "the path is taken again";
+  QpAttributes reset;
+  reset.state = QpState::kReset;
+  ASSERT_TRUE(other->qp->modify(reset, kAttrState, engine_.now()));
+  EXPECT_TRUE(use.losses().empty());
 }
 
 TEST_F(RequesterTest, PathIsFoundAgainWhenTheFabricChanges) {
