@@ -36,6 +36,10 @@ bool has_shared_receive_queues(std::uint32_t hardware) {
   return !is_first(hardware);
 }
 
+bool has_native_endpoints(std::uint32_t hardware) {
+  return hardware >= kNativeHardwareVersion;
+}
+
 std::uint32_t default_hardware_version(std::optional<std::uint32_t> device) {
   return device == kRoceV1DeviceVersion ? kMinHardwareVersion : kMaxHardwareVersion;
 }

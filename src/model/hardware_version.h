@@ -2,9 +2,9 @@
 // mean for a VM's adapters.
 //
 // Hardware version 13, the first with PVRDMA, has device version 17, which supports neither RoCE v2
-// nor shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20. For
-// adapters, there is no difference between these versions. An operator chooses RoCE v1 or v2 for
-// each adapter.
+// nor shared receive queues. Hardware versions 14 to 21 have a device version from 18 to 20. From
+// 18 on, adapters reach native RoCE endpoints; otherwise, there is no difference between these
+// versions. An operator chooses RoCE v1 or v2 for each adapter.
 
 #pragma once
 
@@ -18,6 +18,7 @@ namespace paravane::model {
 
 inline constexpr std::uint32_t kMinHardwareVersion = 13;
 inline constexpr std::uint32_t kMaxHardwareVersion = 21;
+inline constexpr std::uint32_t kNativeHardwareVersion = 18;  // the first with native endpoints
 
 inline constexpr std::uint32_t kMinDeviceVersion = 17;
 inline constexpr std::uint32_t kMaxDeviceVersion = 20;
@@ -31,6 +32,7 @@ std::optional<Protocol> parse_protocol(std::string_view text);
 std::uint32_t default_device_version(std::uint32_t hardware);
 Protocol default_protocol(std::uint32_t hardware);
 bool has_shared_receive_queues(std::uint32_t hardware);
+bool has_native_endpoints(std::uint32_t hardware);
 // Device version 17 belongs to hardware version 13; any other has the newest hardware version.
 std::uint32_t default_hardware_version(std::optional<std::uint32_t> device);
 

@@ -24,6 +24,13 @@ TEST(HardwareVersion, LaterOnesTakeEitherProtocol) {
   }
 }
 
+TEST(HardwareVersion, NativeEndpointsComeWith18) {
+  EXPECT_FALSE(has_native_endpoints(13));
+  EXPECT_FALSE(has_native_endpoints(17));
+  EXPECT_TRUE(has_native_endpoints(18));
+  EXPECT_TRUE(has_native_endpoints(21));
+}
+
 // Every pair of versions, and what lies around them.
 TEST(HardwareVersion, ContradictingVersionsAreRefused) {
   for (std::uint32_t hardware = 12; hardware <= 22; ++hardware) {

@@ -147,6 +147,15 @@ enum class VmState : std::uint8_t {
 std::string_view to_string(VmState state);
 std::optional<VmState> parse_vm_state(std::string_view text);
 
+// How an adapter reaches native RoCE endpoints.
+struct RoceStatus {
+  bool open = false;         // it does, through its RoCE port
+  bool superframes = false;  // the kernel cuts what it sends into packets
+  std::string closed{};      // why it does not; empty while its port is being opened
+
+  friend bool operator==(const RoceStatus&, const RoceStatus&) = default;
+};
+
 struct AdapterStatus {
   std::string socket{};  // the vfio-user socket that the VMM connects to
   VmState state = VmState::kDetached;
@@ -154,6 +163,7 @@ struct AdapterStatus {
   std::string problem{};  // empty: none
   LinkFault fault{};      // the cause, where the problem is one of the tap
   std::string tap{};      // what the NIC beside it is put on; empty: it has no port group
+  RoceStatus roce{};
 
   friend bool operator==(const AdapterStatus&, const AdapterStatus&) = default;
 };

@@ -14,6 +14,8 @@ namespace paravane::model {
 void check_adapters(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_switches.cc: this host's membership, its uplink and RDMA device.
 void check_switches(const VmCheckFacts& facts, CheckRows& rows);
+// vm_check_roce.cc: of adapters in port groups with native RoCE, their ports and path MTU.
+void check_roce(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_channel.cc: the VMkernel interface, the ruleset, the channels to other hosts.
 void check_channel(const VmCheckFacts& facts, CheckRows& rows);
 
@@ -22,6 +24,8 @@ const PortGroup* find_group(const VmCheckFacts& facts, const std::string& name);
 const SwitchStatus* find_switch(const VmCheckFacts& facts, const std::string& name);
 // The names of the existing switches that the VM's adapters are in.
 std::set<std::string> switches_of(const VmCheckFacts& facts);
+// Whether the VM reaches native RoCE endpoints through the switch.
+bool reaches_native_endpoints(const VmCheckFacts& facts, const std::string& vds);
 // The other hosts of the switches that this host is in, which the VM reaches over channels.
 std::set<std::string> peers_of(const VmCheckFacts& facts);
 

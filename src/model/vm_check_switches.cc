@@ -95,10 +95,13 @@ void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std:
 void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows& rows) {
   const std::string uplink = vds.spec.hosts.at(facts.host);
   const std::string check = row(vds, "uplink");
-  if (!facts.cluster.member) return rows.ok(check, kOnlyThisHost);
-  if (vds.spec.hosts.size() == 1) {
-    return rows.ok(check, "not needed: no other host is in the switch");
+  const bool is_alone = !facts.cluster.member || vds.spec.hosts.size() == 1;
+  if (is_alone && reaches_native_endpoints(facts, vds.spec.name)) {
+    if (!uplink.empty()) return check_nic(facts, vds, uplink, rows);
+    return rows.ok(check, "none: native endpoints on this host's bridge only");
   }
+  if (!facts.cluster.member) return rows.ok(check, kOnlyThisHost);
+  if (is_alone) return rows.ok(check, "not needed: no other host is in the switch");
   if (uplink.empty()) {
     rows.warn(check, "none: rdma_cm cannot find VMs on other hosts", uplink_cure(facts, vds));
   } else {
