@@ -16,7 +16,7 @@ model::Stats some_stats() {
                           .path = "tcp",
                           .peer_gid = "fe80::1",
                           .peer_host = "h2",
-                          .why = "hca: no usable adapter",
+                          .why = "on host h2; hca: no usable adapter",
                           .sends = 1,
                           .receives = 2,
                           .sent_bytes = 3,

@@ -24,6 +24,8 @@ namespace paravane::fake {
 
 class ScriptedTransport final : public verbs::Transport {
  public:
+  explicit ScriptedTransport(std::string_view name = "scripted") : name_(name) {}
+
   // The answers to the next requests, in order; nullopt: carried until the test
   // calls QueuePair::on_outcome(). After the last one the answer is kDone.
   void answer(std::optional<verbs::Outcome> outcome) { answers_.push_back(outcome); }
@@ -40,7 +42,7 @@ class ScriptedTransport final : public verbs::Transport {
   const std::vector<std::uint64_t>& submitted_again() const { return again_; }
   unsigned cancels() const { return cancels_; }
 
-  std::string_view name() const override { return "scripted"; }
+  std::string_view name() const override { return name_; }
   std::uint32_t depth() const override { return depth_; }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path&,
                                        const verbs::SendRequest& request,
@@ -91,6 +93,7 @@ class ScriptedTransport final : public verbs::Transport {
     return answer;
   }
 
+  std::string_view name_;
   std::deque<std::optional<verbs::Outcome>> answers_;
   std::optional<verbs::Outcome> default_answer_ = verbs::Outcome{};
   std::vector<std::uint64_t> submitted_;

@@ -1,5 +1,5 @@
-// PathName names a path as it is shown to users: the transport ("local" or "tcp"), and the host to
-// which the path leads.
+// PathName names a path as it is shown to users: the transport ("local", "tcp" or "roce"), and the
+// host to which the path leads.
 
 #pragma once
 

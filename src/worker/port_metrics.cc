@@ -4,7 +4,7 @@
 
 namespace paravane::worker {
 
-AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
+AdapterMetrics report_metrics(VmPort& port, const PathReasons& reasons) {
   const device::DeviceObjects held = port.device().objects();
   const device::DeviceLimits& limits = port.config().device.limits;
   const GuestMemory::Usage memory = port.memory().usage();
@@ -23,16 +23,16 @@ AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host) {
       .page_list_bytes = memory.page_list_bytes,
       .page_list_limit_bytes = port.memory().page_list_quota()};
   for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
-    const std::string host = way.host == verbs::HostId{} ? "" : find_host(way.host).name;
+    const std::string host = way.host == verbs::HostId{} ? "" : reasons.host(way.host).name;
     metrics.paths[{std::string(way.transport->name()), host}] += connections;
   }
   return metrics;
 }
 
-QpSlice report_qps(VmPort& port, std::uint32_t first, const FindHost& find_host) {
+QpSlice report_qps(VmPort& port, std::uint32_t first, const PathReasons& reasons) {
   QpSlice slice;
   for (const auto& view : port.device().queue_pairs(first, QpSlice::kHandles)) {
-    slice.queue_pairs.push_back(report_qp(view, find_host));
+    slice.queue_pairs.push_back(report_qp(port, view, reasons));
   }
   const std::uint32_t next = first + QpSlice::kHandles;
   if (next < port.device().queue_pair_span()) slice.next = next;

@@ -11,7 +11,7 @@
 namespace paravane::worker {
 
 // All metrics except those of queue pairs, because there may be many of these.
-AdapterMetrics report_metrics(VmPort& port, const FindHost& find_host);
+AdapterMetrics report_metrics(VmPort& port, const PathReasons& reasons);
 
 // A part of an adapter's queue pairs, in the order of their handles, small enough for one turn of
 // the worker.
@@ -20,6 +20,6 @@ struct QpSlice {
   std::vector<model::QpStats> queue_pairs{};
   std::uint32_t next = 0;  // the first handle of the next slice; 0: there are no more
 };
-QpSlice report_qps(VmPort& port, std::uint32_t first, const FindHost& find_host);
+QpSlice report_qps(VmPort& port, std::uint32_t first, const PathReasons& reasons);
 
 }  // namespace paravane::worker

@@ -2,11 +2,11 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
-
-#include "transport/impaired/impaired_transport.h"
 
 namespace paravane::worker {
 namespace {
@@ -26,15 +26,6 @@ std::string format_gid(const verbs::Gid& gid) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   return ::inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size()) != nullptr ? text.data()
                                                                                     : "?";
-}
-
-std::string explain_choice(const device::QueuePairView& qp, const HostReport& host) {
-  if (!qp.peer_gid) return "";
-  if (qp.path == "-") return "no adapter in this network has the peer's GID";
-  if (qp.path == "roce") return "no adapter of the cluster has the peer's GID";
-  if (qp.peer_host == verbs::HostId{}) return "same host";
-  if (!host.problem.empty()) return "no channel: " + host.problem;
-  return "hca: no usable adapter";
 }
 
 model::CounterGroup report_objects(VmPort& port) {
@@ -59,11 +50,6 @@ model::CounterGroup report_objects(VmPort& port) {
 
 }  // namespace
 
-std::string path_reason(const device::QueuePairView& qp, const HostReport& host) {
-  const std::string choice = explain_choice(qp, host);
-  return qp.path.ends_with(transport_impaired::kNameSuffix) ? choice + "; impaired" : choice;
-}
-
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};
   return {.state = port.device().active() ? model::VmState::kActive : model::VmState::kAttached,
@@ -81,16 +67,23 @@ model::CounterGroup report_counters(std::string name, const CounterSet& set) {
 }
 
 std::vector<model::CounterGroup> report_groups(VmPort& port) {
-  return {report_counters("engine", port.device().adapter().counters().set),
-          report_counters("device", port.device().counters().set),
-          report_counters("vfio_user", port.server().counters().set),
-          report_counters("share", port.turn_counters().set),
-          report_counters("watch", port.watch().counters().set)};
+  std::vector<model::CounterGroup> groups{
+      report_counters("engine", port.device().adapter().counters().set),
+      report_counters("device", port.device().counters().set),
+      report_counters("vfio_user", port.server().counters().set),
+      report_counters("share", port.turn_counters().set),
+      report_counters("watch", port.watch().counters().set)};
+  if (port.door() == nullptr) return groups;
+  model::CounterGroup roce = report_counters("roce", port.roce_counters()->set);
+  model::CounterGroup tap = report_counters("roce", port.door()->counters().set);
+  std::ranges::move(tap.counters, std::back_inserter(roce.counters));
+  groups.push_back(std::move(roce));
+  return groups;
 }
 
-model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_host) {
+model::QpStats report_qp(const VmPort& port, const device::QueuePairView& qp,
+                         const PathReasons& reasons) {
   const bool remote = qp.peer_host != verbs::HostId{};
-  const HostReport host = remote ? find_host(qp.peer_host) : HostReport{};
   return {.number = qp.number,
           .handle = qp.handle,
           .type = std::string(type_name(qp.type)),
@@ -98,8 +91,8 @@ model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_h
           .dest_qpn = qp.dest_qpn,
           .path = std::string(qp.path),
           .peer_gid = qp.peer_gid ? format_gid(*qp.peer_gid) : "",
-          .peer_host = host.name,
-          .why = path_reason(qp, host),
+          .peer_host = remote ? reasons.host(qp.peer_host).name : "",
+          .why = reasons.why(port.id(), qp),
           .sends = qp.stats.sends,
           .receives = qp.stats.receives,
           .sent_bytes = qp.stats.sent_bytes,
@@ -109,14 +102,14 @@ model::QpStats report_qp(const device::QueuePairView& qp, const FindHost& find_h
           .retries = qp.stats.retries};
 }
 
-model::VmStats report_stats(VmPort& port, const FindHost& find_host) {
+model::VmStats report_stats(VmPort& port, const PathReasons& reasons) {
   model::VmStats stats{.name = port.config().adapter.vm,
                        .adapter = port.config().adapter.number,
                        .groups = report_groups(port),
                        .objects = report_objects(port),
                        .queue_pairs = {}};
   for (const device::QueuePairView& qp : port.device().queue_pairs()) {
-    stats.queue_pairs.push_back(report_qp(qp, find_host));
+    stats.queue_pairs.push_back(report_qp(port, qp, reasons));
   }
   return stats;
 }

@@ -28,7 +28,13 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                    [this](model::Event event) {
                      if (events_.tell) events_.tell(std::move(event));
                    },
-               .name = [this](const verbs::PathUse::Way& way) { return name_way(way); }}),
+               .name = [this](const verbs::PathUse::Way& way) { return name_way(way); },
+               .why_none =
+                   [this](const model::AdapterName& name, const verbs::PathUse::Ends& ends) {
+                     const auto found = ports_.find(name);
+                     if (found == ports_.end()) return std::string();
+                     return reasons_.why_none(found->second->id(), ends);
+                   }}),
       tcp_(incarnation, worker.loop(), *this,
            [this](const transport_tcp::LostChannel& lost) {
              const auto found = hosts_.find(lost.host);
@@ -81,11 +87,20 @@ void PortTable::report_gids() const {
   events_.gids_changed(std::move(gids));
 }
 
-std::string PortTable::vm_of(verbs::AdapterId id) const {
+VmPort* PortTable::find_port(verbs::AdapterId id) const {
   const auto found =
       std::ranges::find_if(ports_, [id](const auto& port) { return port.second->id() == id; });
-  if (found == ports_.end()) return {};
-  return found->first.vm;
+  return found == ports_.end() ? nullptr : found->second.get();
+}
+
+std::string PortTable::vm_of(verbs::AdapterId id) const {
+  const VmPort* port = find_port(id);
+  return port == nullptr ? std::string() : port->config().adapter.vm;
+}
+
+std::string PortTable::why_not_roce(verbs::AdapterId id) const {
+  const VmPort* port = find_port(id);
+  return port == nullptr ? std::string() : port->roce_closed();
 }
 
 void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
@@ -144,6 +159,9 @@ Status PortTable::add(const VmPortConfig& config) {
   if (!watched) return watched;
   Undo unwatch([&] { worker_.loop().unwatch(made.fd()); });
   made.device().set_rules(rules_);
+  if (const auto why = roce_closed_.find(name); why != roce_closed_.end()) {
+    made.set_roce_closed(why->second);
+  }
   worker_.schedule().add(made);
   Undo unschedule([&] { worker_.schedule().remove(made); });
   ports_.emplace(name, std::move(*port));
@@ -210,6 +228,14 @@ void PortTable::close_roce(const model::AdapterName& name) {
   if (door) roce_tenant_.unwatch(door->fd());
 }
 
+void PortTable::set_roce_closed(std::map<model::AdapterName, std::string> why) {
+  roce_closed_ = std::move(why);
+  for (const auto& [name, port] : ports_) {
+    const auto its = roce_closed_.find(name);
+    port->set_roce_closed(its == roce_closed_.end() ? std::string() : its->second);
+  }
+}
+
 void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
   std::vector<Captures::Place> places;
   std::uint32_t interface = 0;
@@ -235,7 +261,7 @@ std::map<model::AdapterName, PortState> PortTable::states() const {
 std::optional<model::VmStats> PortTable::stats(const model::AdapterName& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
-  return report_stats(*found->second, [this](verbs::HostId id) { return report_host(id); });
+  return report_stats(*found->second, reasons_);
 }
 
 void PortTable::close_channels(const std::string& reason) {
@@ -264,24 +290,21 @@ HostReport PortTable::report_host(verbs::HostId id) const {
 }
 
 PortWatch::WayName PortTable::name_way(const verbs::PathUse::Way& way) const {
-  const HostReport host = way.host == verbs::HostId{} ? HostReport{} : report_host(way.host);
-  device::QueuePairView view;
-  view.path = way.transport->name();
-  view.peer_host = way.host;
-  view.peer_gid.emplace();  // as one that is connected
-  return {.name = {std::string(view.path), host.name}, .why = path_reason(view, host)};
+  const std::string host = way.host == verbs::HostId{} ? "" : report_host(way.host).name;
+  return {.name = {std::string(way.transport->name()), host},
+          .why = reasons_.why_path(way.transport->name(), way.host)};
 }
 
 std::optional<AdapterMetrics> PortTable::metrics(const model::AdapterName& name) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return std::nullopt;
-  return report_metrics(*found->second, [this](verbs::HostId id) { return report_host(id); });
+  return report_metrics(*found->second, reasons_);
 }
 
 QpSlice PortTable::queue_pairs(const model::AdapterName& name, std::uint32_t first) const {
   const auto found = ports_.find(name);
   if (found == ports_.end()) return {};
-  return report_qps(*found->second, first, [this](verbs::HostId id) { return report_host(id); });
+  return report_qps(*found->second, first, reasons_);
 }
 
 std::vector<MetricGroup> PortTable::shared_metrics() const {

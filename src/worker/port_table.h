@@ -28,6 +28,7 @@
 #include "worker/impairments.h"
 #include "worker/leaving_ports.h"
 #include "worker/mapping_ender.h"
+#include "worker/path_reasons.h"
 #include "worker/roce_tenant.h"
 #include "worker/transport_tenant.h"
 #include "worker/vm_port.h"
@@ -56,7 +57,6 @@ struct RemoteHost {
   std::vector<fabric::Directory::RemoteGid> gids;
 };
 
-struct HostReport;
 struct QpSlice;
 
 // These functions are called on the worker's thread and must not block.
@@ -101,6 +101,15 @@ class PortTable final : private transport_tcp::LocalOwners {
   Status open_roce(const model::AdapterName& name, RoceTap tap);
   // A name that is not there, or that has no port, is no error.
   void close_roce(const model::AdapterName& name);
+  // Sets why adapters reach no native endpoints, for those that do not. An empty text says that
+  // open_roce() is about to be called. Replaces all texts, also for adapters that are added later.
+  void set_roce_closed(std::map<model::AdapterName, std::string> why);
+  // Sets the GIDs that are never a native endpoint's although no adapter with them can be reached.
+  void set_held_gids(const std::vector<fabric::Directory::HeldGid>& held) {
+    directory_.set_held(held);
+  }
+  // False: this host is in a cluster, and does not know the GIDs of the others yet.
+  void set_others_known(bool known) { directory_.set_others_known(known); }
 
   // ---- Other hosts ---- Sets the list of all other hosts. The channels to hosts that are no
   // longer in it are closed.
@@ -146,6 +155,9 @@ class PortTable final : private transport_tcp::LocalOwners {
   void report_gids() const;
   HostReport report_host(verbs::HostId id) const;
   PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
+  std::string why_not_roce(verbs::AdapterId id) const;
+  // nullptr: there is none.
+  VmPort* find_port(verbs::AdapterId id) const;
   std::string vm_of(verbs::AdapterId id) const;
   std::optional<verbs::AdapterId> pick_id();
   void remove_one(VmPort& port);
@@ -166,6 +178,10 @@ class PortTable final : private transport_tcp::LocalOwners {
   Captures captures_;
   GidReporter gid_reporter_;
   std::map<verbs::HostId, KnownHost> hosts_;
+  std::map<model::AdapterName, std::string> roce_closed_;
+  PathReasons reasons_{directory_,
+                       {.host = [this](verbs::HostId id) { return report_host(id); },
+                        .roce = [this](verbs::AdapterId id) { return why_not_roce(id); }}};
   device::DeviceRules rules_;
   std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;

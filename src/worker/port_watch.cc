@@ -159,13 +159,7 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
     ended.clear();
     made.clear();
   }
-  for (const PathName& way : ended) {
-    if (!say_path("path.ended", fmt::format("{} no longer uses path {}", name_, text_of(way)),
-                  {{"path", way.path}, {"peer_host", way.host}}, now)) {
-      return false;
-    }
-    told_ways_.erase(way);
-  }
+  if (!say_ended(ended, paths, now)) return false;
   for (const PathName& way : made) {
     const std::string& why = reasons[way];
     if (!say_path("path.made",
@@ -176,6 +170,26 @@ bool PortWatch::look_at_paths(const verbs::PathUse& paths, Instant now) {
     told_ways_.insert(way);
   }
   ways_untold_ = false;
+  return true;
+}
+
+bool PortWatch::say_ended(const std::vector<PathName>& ended, const verbs::PathUse& paths,
+                          Instant now) {
+  if (ended.empty()) return true;
+  std::map<PathName, std::string> lost;
+  for (const auto& [way, ends] : paths.losses()) {
+    lost[speech_.name(way).name] = speech_.why_none(adapter_, ends);
+  }
+  for (const PathName& way : ended) {
+    const auto known = lost.find(way);
+    const std::string why = known == lost.end() ? "its last connection ended" : known->second;
+    if (!say_path("path.ended",
+                  fmt::format("{} no longer uses path {}: {}", name_, text_of(way), why),
+                  {{"path", way.path}, {"peer_host", way.host}, {"reason", why}}, now)) {
+      return false;
+    }
+    told_ways_.erase(way);
+  }
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/counter.h"
 #include "base/instant.h"
@@ -48,6 +49,8 @@ class PortWatch {
   struct Speech {
     std::function<void(model::Event)> tell;  // must not wait
     std::function<WayName(const verbs::PathUse::Way&)> name;
+    // Why the adapter has no path between two GIDs.
+    std::function<std::string(const model::AdapterName&, const verbs::PathUse::Ends&)> why_none{};
   };
 
   PortWatch(model::AdapterName adapter, Speech speech);
@@ -67,6 +70,7 @@ class PortWatch {
   bool look_at_port(const Sight& sight, Instant now);
   bool look_at_counts(const Sight& sight, Instant now);
   bool look_at_paths(const verbs::PathUse& paths, Instant now);
+  bool say_ended(const std::vector<PathName>& ended, const verbs::PathUse& paths, Instant now);
   bool say_path(const char* type, std::string text, std::map<std::string, std::string> fields,
                 Instant now);
 

@@ -1,5 +1,6 @@
 #include "worker/port_watch.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +35,10 @@ class PortWatchTest : public testing::Test {
                                      ? PortWatch::WayName{.name = {"local"}, .why = "same host"}
                                      : PortWatch::WayName{.name = {"tcp", "h2"},
                                                           .why = "no adapter"};
+                        },
+                    .why_none =
+                        [](const model::AdapterName& adapter, const verbs::PathUse::Ends& ends) {
+                          return fmt::format("{} to {}", to_string(adapter), ends.peer.raw[0]);
                         }}};
 };
 
@@ -96,10 +101,34 @@ TEST_F(PortWatchTest, TellsWhichPathsConnectionsTake) {
   EXPECT_THAT(look({}), IsEmpty());
   paths_.move(Way{}, std::nullopt);
   EXPECT_THAT(look({}), ElementsAre("path.ended"));
+  EXPECT_EQ(events_[0].fields.at("reason"), "its last connection ended");
   paths_.move(Way{.host = verbs::HostId{1}}, Way{});
   EXPECT_THAT(look({}), ElementsAre("path.changed"));
   EXPECT_EQ(events_[0].text,
             "connections of db1/2 now use path local instead of tcp to host h2: same host");
+}
+
+TEST_F(PortWatchTest, TellsWhyAPathIsLost) {
+  paths_.move(std::nullopt, Way{});
+  look({});
+  paths_.lose(Way{}, {.source = {}, .peer = verbs::Gid{{9}}});
+  paths_.move(Way{}, std::nullopt);
+  EXPECT_THAT(look({}), ElementsAre("path.ended"));
+  EXPECT_EQ(events_[0].fields.at("reason"), "db1/2 to 9");
+  EXPECT_EQ(events_[0].text, "db1/2 no longer uses path local: db1/2 to 9");
+}
+
+TEST_F(PortWatchTest, ManyChangesOfAPathAreKeptBack) {
+  const Way there{.host = verbs::HostId{1}};
+  std::size_t told = 0;
+  paths_.move(std::nullopt, Way{});
+  for (int i = 0; i < 100; ++i) {
+    told += look({}).size();
+    paths_.move(i % 2 == 0 ? Way{} : there, i % 2 == 0 ? there : Way{});
+  }
+  EXPECT_EQ(told, 10u);
+  now_ += 10s;
+  EXPECT_LE(look({}).size(), 1u);
 }
 
 TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {

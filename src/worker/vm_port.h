@@ -89,6 +89,14 @@ class VmPort final : public Tenant {
   std::unique_ptr<transport_roce::TapDoor> set_door(std::unique_ptr<transport_roce::TapDoor> door);
   // nullptr: none.
   const transport_roce::TapDoor* door() const { return door_.get(); }
+  // REQUIRES: door().
+  const transport_roce::RoceCounters* roce_counters() const {
+    return network_.roce.counters_of(id_);
+  }
+  // Why the adapter reaches no native endpoints, as the operator's objects have it; empty: a door
+  // is being opened.
+  void set_roce_closed(std::string why) { roce_closed_ = std::move(why); }
+  const std::string& roce_closed() const { return roce_closed_; }
 
   const std::string& name() const { return config_.device.name; }
   const VmPortConfig& config() const { return config_; }
@@ -124,6 +132,7 @@ class VmPort final : public Tenant {
   std::unique_ptr<device::PvrdmaDevice> device_;
   bool on_transport_ = false;
   std::unique_ptr<transport_roce::TapDoor> door_;
+  std::string roce_closed_;
   std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
   LimitedLog complaints_;
 };

@@ -98,7 +98,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
             ends.append(self.rig.spawn(2, *words, "10.77.0.1"))
             for host, peer in (0, "h2"), (1, "h1"):
                 path = wait_for("the connection's path", lambda host=host: next(iter(self.paths(host)), None))
-                self.assertEqual((path["peer_host"], path["path"], path["why"]), (peer, "tcp", "hca: no usable adapter"))
+                self.assertEqual((path["peer_host"], path["path"], path["why"]), (peer, "tcp", f"on host {peer}; hca: no usable adapter"))
         finally:
             for end in ends:
                 end.end()
@@ -127,9 +127,9 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
                     self.assertIn(f"closed on {where} host: {why}", row["found"])
                     self.assertEqual(row["cure"].endswith("# on h2"), where == "that", row)
                 second.cli(*reopen)
-                for host in 0, 1:
+                for host, peer in (0, "h2"), (1, "h1"):
                     wait_for("the channel is open", lambda host=host: self.check(host)["verdict"] == "ok", 10)
-                    self.assertEqual(self.paths(host)[0]["why"], "hca: no usable adapter")
+                    self.assertEqual(self.paths(host)[0]["why"], f"on host {peer}; hca: no usable adapter")
         finally:
             self.signal("KILL")
             for end in ends:

@@ -1,0 +1,53 @@
+// PathReasons explains to an operator why connections use their paths and not better ones. The
+// order of paths, the best first, is local, hca, tcp, roce. What is explained is the state at the
+// time of the question.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "device/pvrdma_device.h"
+#include "fabric/directory.h"
+#include "verbs/path_use.h"
+
+namespace paravane::worker {
+
+// How another host is reached.
+struct HostReport {
+  std::string name;
+  std::string problem;  // why there is no channel; empty: there is one
+};
+
+class PathReasons {
+ public:
+  struct Facts {
+    std::function<HostReport(verbs::HostId)> host;
+    // Why an adapter reaches no native endpoints; empty: its RoCE port is being opened.
+    std::function<std::string(verbs::AdapterId)> roce;
+  };
+
+  // `directory` outlives the object.
+  PathReasons(const fabric::Directory& directory, Facts facts)
+      : directory_(directory), facts_(std::move(facts)) {}
+
+  HostReport host(verbs::HostId id) const { return facts_.host(id); }
+  // Empty for a queue pair that is not connected.
+  std::string why(verbs::AdapterId adapter, const device::QueuePairView& qp) const;
+  // Of a path that is in use. `host`: as in verbs::Path.
+  std::string why_path(std::string_view path, verbs::HostId host) const;
+  // Why an adapter has no path between two GIDs.
+  std::string why_none(verbs::AdapterId adapter, const verbs::PathUse::Ends& ends) const;
+
+ private:
+  std::string why_not_roce(verbs::AdapterId adapter) const;
+
+  const fabric::Directory& directory_;
+  Facts facts_;
+};
+
+}  // namespace paravane::worker

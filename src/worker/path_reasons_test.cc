@@ -1,0 +1,156 @@
+#include "worker/path_reasons.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/engine_rig.h"
+#include "testing/scripted_transport.h"
+#include "verbs/connection.h"
+
+namespace paravane::worker {
+namespace {
+
+using verbs::AdapterId;
+using verbs::Gid;
+using verbs::HostId;
+using verbs::SegmentId;
+
+constexpr auto kFarType = verbs::GidType::kRoceV2;
+constexpr Gid kFar{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 9}};
+constexpr SegmentId kElsewhere{7};
+
+// Two VMs of this host, and a connection of the first whose peer has some GID.
+class PathReasonsTest : public testing::Test {
+ protected:
+  // Path and reason as `path list` shows them, once the connection has looked for its path.
+  std::pair<std::string, std::string> look(const Gid& peer) {
+    const auto qp = rig_.a().queue_pair();
+    fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToReceive, peer, 5);
+    const device::QueuePairView view = view_of(*qp);
+    return {std::string(view.path), reasons_.why(AdapterId{0}, view)};
+  }
+  static device::QueuePairView view_of(const fake::EngineQp& qp) {
+    const verbs::Connection& connection = qp.qp->connection();
+    const verbs::Path* path = connection.last_path();
+    device::QueuePairView view;
+    view.path = qp.qp->path_name();
+    if (connection.is_set()) view.peer_gid = connection.dgid();
+    view.own_gid = connection.sgid();
+    view.gid_type = connection.gid_type();
+    view.peer_host = path != nullptr ? path->host : HostId{};
+    return view;
+  }
+  static std::pair<std::string, std::string> row(const char* path, const char* why) {
+    return {path, why};
+  }
+  fabric::Directory& directory() { return rig_.directory(); }
+  void add_host() {
+    directory().set_host(HostId{2}, "h2", tcp_, {{.gid = kFar, .type = kFarType}});
+  }
+
+  fake::EngineRig rig_{2};
+  fake::ScriptedTransport tcp_{"tcp"};
+  fake::ScriptedTransport roce_{"roce"};
+  fake::ScriptedTransport impaired_{"tcp+impaired"};
+  std::string problem_;  // of the channel to h2
+  std::string closed_ = "port group vms has RoCE off";
+  PathReasons reasons_{directory(),
+                       {.host = [this](HostId) { return HostReport{"h2", problem_}; },
+                        .roce = [this](AdapterId) { return closed_; }}};
+};
+
+TEST_F(PathReasonsTest, NothingIsBetterThanLocal) {
+  EXPECT_EQ(look(rig_.b().gid()), row("local", "same host"));
+}
+
+TEST_F(PathReasonsTest, TcpLeadsToTheHostWhereNoAdapterOfHardwareIsUsable) {
+  add_host();
+  EXPECT_EQ(look(kFar), row("tcp", "on host h2; hca: no usable adapter"));
+}
+
+TEST_F(PathReasonsTest, TcpSaysWhyThereIsNoChannel) {
+  add_host();
+  problem_ = "the connection failed";
+  EXPECT_EQ(look(kFar), row("tcp", "on host h2; no channel: the connection failed"));
+}
+
+TEST_F(PathReasonsTest, APathMadeWorseOnPurposeSaysSo) {
+  add_host();
+  directory().set_detour([this](auto, const auto&, auto) { return &impaired_; });
+  EXPECT_EQ(look(kFar), row("tcp+impaired", "on host h2; hca: no usable adapter; impaired"));
+}
+
+TEST_F(PathReasonsTest, RoceIsForWhatNoAdapterOfTheClusterHas) {
+  directory().set_native(AdapterId{0}, &roce_);
+  EXPECT_EQ(look(kFar), row("roce", "no adapter of the cluster has the peer's GID"));
+  add_host();
+  EXPECT_EQ(look(kFar).first, "tcp") << "the better one, as soon as one has it";
+}
+
+TEST_F(PathReasonsTest, WithoutAPathItSaysWhyNotRoce) {
+  const std::string nothing = "no adapter in this network has the peer's GID; roce: ";
+  for (const char* why :
+       {"port group vms has RoCE off", "hardware version 17 has no native endpoints",
+        "the adapter is in no port group", "pvr-db1: cannot be created"}) {
+    closed_ = why;
+    EXPECT_EQ(look(kFar), row("-", (nothing + why).c_str()));
+  }
+  closed_.clear();
+  EXPECT_EQ(look(kFar), row("-", (nothing + "the RoCE port is not open yet").c_str()));
+  directory().set_native(AdapterId{0}, &roce_);
+  directory().set_others_known(false);
+  EXPECT_EQ(look(kFar),
+            row("-", (nothing + "the cluster's inventory has not been read yet").c_str()));
+}
+
+TEST_F(PathReasonsTest, AGidOfTheClusterIsNeverANativeEndpoints) {
+  directory().set_native(AdapterId{0}, &roce_);
+  directory().set_held(
+      {{.gid = {.gid = kFar, .type = kFarType}, .owner = "a VM of host h2, which is away"}});
+  EXPECT_EQ(look(kFar), row("-", "the peer's GID belongs to a VM of host h2, which is away"));
+}
+
+TEST_F(PathReasonsTest, WithoutAPathItSaysWhichLinkIsDown) {
+  directory().set_link(AdapterId{1}, false);
+  const auto [path, why] = look(rig_.b().gid());
+  EXPECT_EQ(path, "-");
+  EXPECT_TRUE(why.ends_with("which is disconnected from its switch")) << why;
+  directory().set_link(AdapterId{0}, false);
+  EXPECT_EQ(look(rig_.b().gid()), row("-", "the adapter is disconnected from its switch"));
+}
+
+TEST_F(PathReasonsTest, TheUnspecifiedGidIsNoPeer) {
+  directory().set_native(AdapterId{0}, &roce_);
+  EXPECT_EQ(look(Gid{}), row("-", "the peer's GID is not a unicast address"));
+}
+
+TEST_F(PathReasonsTest, AnAdapterInAnotherNetworkIsNotThere) {
+  directory().set_segment(AdapterId{1}, kElsewhere);
+  EXPECT_EQ(look(rig_.b().gid()), row("-",
+                                      "no adapter in this network has the peer's GID; roce: port "
+                                      "group vms has RoCE off"));
+}
+
+TEST_F(PathReasonsTest, AnEndWithoutItsGidHasNoPath) {
+  const auto qp = rig_.a().queue_pair();
+  fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToReceive, kFar, 5);
+  ASSERT_TRUE(rig_.a().adapter().unbind_gid(0));
+  EXPECT_EQ(reasons_.why(AdapterId{0}, view_of(*qp)),
+            "the adapter no longer has the GID of its end of the connection");
+}
+
+TEST_F(PathReasonsTest, APathThatIsThereAgainIsChosenWhenItIsUsed) {
+  directory().set_link(AdapterId{1}, false);
+  const auto qp = rig_.a().queue_pair();
+  fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToReceive, rig_.b().gid(), 5);
+  directory().set_link(AdapterId{1}, true);
+  EXPECT_EQ(reasons_.why(AdapterId{0}, view_of(*qp)),
+            "a path is chosen when the connection is next used");
+}
+
+TEST_F(PathReasonsTest, WhatIsNotConnectedHasNoReason) {
+  const auto qp = rig_.a().queue_pair();
+  EXPECT_EQ(reasons_.why(AdapterId{0}, view_of(*qp)), "");
+}
+
+}  // namespace
+}  // namespace paravane::worker
