@@ -50,6 +50,7 @@ InventoryFile backed_up(InventoryFile inventory) {
     return host && pair.key == inventory::host_prefix(*host) + std::string(inventory::kInfoKey);
   };
   std::erase_if(inventory.keys, [&](const auto& pair) { return !is_kept(pair); });
+  inventory.away.clear();
   return inventory;
 }
 

@@ -64,12 +64,14 @@ TEST_F(ClusterBackupTest, ComesBackWithoutTheTokens) {
 
 TEST_F(ClusterBackupTest, HasTheConfigurationAndWhereHostsAre) {
   InventoryFile all;
+  all.away.push_back({.key = inventory::host_prefix("h9") + "gids/x", .value = "{}"});
   for (const char* key :
        {"/paravane/v1/config/vds/lan", "/paravane/v1/hosts/h2/info",
         "/paravane/v1/hosts/h2/adapters/db1/1/mac/02:50:56:00:00:01", "/paravane/v1/other"}) {
     all.keys.push_back({.key = key, .value = "{}"});
   }
   std::vector<std::string> kept;
+  EXPECT_TRUE(backed_up(all).away.empty());
   for (const auto& pair : backed_up(all).keys) kept.push_back(pair.key);
   EXPECT_THAT(kept, ElementsAre("/paravane/v1/config/vds/lan", "/paravane/v1/hosts/h2/info"));
 }

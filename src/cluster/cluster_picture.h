@@ -22,6 +22,8 @@ namespace paravane::cluster {
 
 struct ClusterPicture {
   std::shared_ptr<const inventory::View> view;  // shared: readers keep the view they use
+  // The claims of members that were away when this host last knew the cluster, at its start.
+  std::shared_ptr<const inventory::View> away{};
   std::optional<authority::Identity> self;
   // If files of the cluster cannot be used: which files and why, the remedy, and this host's name
   // according to them.

@@ -132,6 +132,11 @@ std::shared_ptr<const View> ClusterService::view() const {
   return shared_.view;
 }
 
+std::shared_ptr<const View> ClusterService::away_at_start() const {
+  const MutexLock lock(mutex_);
+  return shared_.away;
+}
+
 std::optional<authority::Identity> ClusterService::self() const {
   const MutexLock lock(mutex_);
   return shared_.self;
@@ -321,6 +326,7 @@ Status ClusterService::enter(Membership membership) {
   {
     const MutexLock lock(mutex_);
     shared_.view = nullptr;
+    shared_.away = kept_->away();
     shared_.self = membership_->self;
     shared_.authority = membership_->authority;
     shared_.etcd = membership_->etcd;

@@ -86,6 +86,9 @@ class ClusterService final : public model::ClusterManagement {
   // ---- Any thread; these do not wait ----
   // Null: this host is not in a cluster, or has not read the inventory yet.
   std::shared_ptr<const inventory::View> view() const;
+  // What is known of members that were away already at the start: their adapters and GIDs, without
+  // what they say of themselves. Null: nothing.
+  std::shared_ptr<const inventory::View> away_at_start() const;
   // nullopt: this host is not in a cluster.
   std::optional<authority::Identity> self() const;
   // This host's name in its cluster, even if the files of the cluster are damaged; empty: this host

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "authority/certificate.h"
@@ -46,15 +48,35 @@ bool read_entry(const json& entry, KeyValue& pair) {
   return !pair.key.empty();
 }
 
+bool read_entries(const json& entries, std::vector<KeyValue>& pairs) {
+  for (const json& entry : entries) {
+    KeyValue pair;
+    if (!read_entry(entry, pair)) return false;
+    pairs.push_back(std::move(pair));
+  }
+  return true;
+}
+
+// In the networks that `file` has.
+std::shared_ptr<const View> away_of(const InventoryFile& file) {
+  if (file.away.empty()) return nullptr;
+  Records records;
+  for (const KeyValue& pair : file.keys) {
+    if (pair.key.starts_with(inventory::kConfigPrefix)) records.put(KeyValue(pair));
+  }
+  for (const KeyValue& pair : file.away) records.put(KeyValue(pair));
+  return records.build(file.revision);
+}
+
 }  // namespace
 
 std::string print_inventory(const InventoryFile& file) {
   json keys = json::array();
   for (const KeyValue& pair : file.keys) keys.push_back(print_entry(pair));
-  std::string text =
-      print_json(
-          {{"revision", file.revision}, {"keys", std::move(keys)}, {"addresses", file.addresses}}) +
-      "\n";
+  json value = {
+      {"revision", file.revision}, {"keys", std::move(keys)}, {"addresses", file.addresses}};
+  for (const KeyValue& pair : file.away) value["away"].push_back(print_entry(pair));
+  std::string text = print_json(value) + "\n";
   const std::string sum = authority::hash(text);
   return text.append(sum).append("\n");
 }
@@ -71,12 +93,10 @@ std::optional<InventoryFile> parse_inventory(std::string_view text) {
                          static_cast<std::int64_t>(reader.need_number("revision", kMostRevision))};
   const json* keys = reader.array("keys");
   const json* addresses = reader.object("addresses");  // null: it is of an older version
+  const json* away = reader.array("away");             // null: no member was away
   if (!reader.finish_ignoring_unknown() || keys == nullptr) return std::nullopt;
-  for (const json& entry : *keys) {
-    KeyValue pair;
-    if (!read_entry(entry, pair)) return std::nullopt;
-    file.keys.push_back(std::move(pair));
-  }
+  if (!read_entries(*keys, file.keys)) return std::nullopt;
+  if (away != nullptr && !read_entries(*away, file.away)) return std::nullopt;
   if (addresses == nullptr) return file;
   for (const auto& [host, address] : addresses->items()) {
     if (!address.is_string()) return std::nullopt;
@@ -103,6 +123,7 @@ Result<std::shared_ptr<const View>> KeptInventory::load() {
   auto file = read();
   if (!file && file.error().code == Errc::kNotFound) return nullptr;
   if (!file) return std::unexpected(file.error());
+  away_ = away_of(*file);
   Records records;
   for (KeyValue& pair : file->keys) records.put(std::move(pair));
   auto view = records.build(file->revision);
@@ -149,6 +170,29 @@ Status KeptInventory::flush(const Records& records, Instant now) {
   return written;
 }
 
+void KeptInventory::add_away(InventoryFile& next) const {
+  std::set<std::string, std::less<>> present;
+  for (const KeyValue& pair : next.keys) {
+    if (auto host = inventory::host_of_key(pair.key)) present.insert(std::move(*host));
+  }
+  const bool all_present = std::ranges::all_of(
+      addresses_, [&present](const auto& one) { return present.contains(one.first); });
+  if (all_present) return;
+  const auto before = read();
+  if (!before) return;
+  std::size_t bytes = 0;
+  for (const std::vector<KeyValue>* pairs : {&before->keys, &before->away}) {
+    for (const KeyValue& pair : *pairs) {
+      const auto parsed = inventory::parse_host_key(pair.key);
+      if (!parsed || parsed->kind == inventory::HostKey::Kind::kInfo) continue;
+      if (present.contains(parsed->host) || !addresses_.contains(parsed->host)) continue;
+      bytes += pair.key.size() + pair.value.size();
+      if (bytes > kMostBytes) return;
+      next.away.push_back(pair);
+    }
+  }
+}
+
 Status KeptInventory::write(const Records& records, Instant now) {
   written_ = now;
   InventoryFile file{.revision = revision_, .addresses = addresses_};
@@ -158,6 +202,7 @@ Status KeptInventory::write(const Records& records, Instant now) {
     if (bytes > kMostBytes) break;
     file.keys.push_back(std::move(pair));
   }
+  add_away(file);
   return write_file(file_, print_inventory(file));
 }
 

@@ -32,6 +32,8 @@ struct InventoryFile {
   std::int64_t revision = 0;  // of etcd
   std::vector<inventory::KeyValue> keys{};
   MemberAddresses addresses{};  // including hosts that are away
+  // The last claims of members that are away, which etcd does not have any more.
+  std::vector<inventory::KeyValue> away{};
 };
 std::string print_inventory(const InventoryFile& file);
 // nullopt: the text is damaged.
@@ -53,6 +55,10 @@ class KeptInventory {
   // Reads the content of the file. Errors: as load(), and kNotFound (nothing was stored).
   Result<InventoryFile> read() const;
 
+  // The claims of members that were away when load() read the file, as a state of their own; null:
+  // there were none.
+  const std::shared_ptr<const inventory::View>& away() const { return away_; }
+
   // The newest generation that was stored.
   const inventory::SeenGeneration& seen() const { return seen_; }
 
@@ -72,11 +78,14 @@ class KeptInventory {
 
  private:
   void note_addresses(const inventory::View& view);
+  // Copies claims of members that are away from the file that is about to be replaced.
+  void add_away(InventoryFile& next) const;
   Status write(const inventory::Records& records, Instant now);
 
   std::filesystem::path file_;
   inventory::SeenGeneration seen_;
   MemberAddresses addresses_;  // View::kMaxHosts at most
+  std::shared_ptr<const inventory::View> away_;
   std::int64_t revision_ = 0;  // the revision that must be stored
   Instant due_ = kNever;
   Instant written_{};

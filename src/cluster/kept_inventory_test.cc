@@ -130,6 +130,34 @@ TEST_F(KeptInventoryTest, AFlushKeepsWhatIsDueBeforeItsTime) {
   EXPECT_FALSE(KeptInventory(file_).load().value()->hosts.contains("h4"));
 }
 
+TEST_F(KeptInventoryTest, TheClaimsOfAMemberThatIsAwayAreKeptUntilItIsRemoved) {
+  document("members/h2", R"({"host":"h2","joined":"","keys":[]})");
+  ASSERT_TRUE(keep(start_));
+  const auto later = [this](int times) { return start_ + times * KeptInventory::kEvery; };
+  const View before = view();
+  EXPECT_EQ(kept_.away(), nullptr);
+  for (const KeyValue& pair : records_.entries()) {
+    if (pair.key.starts_with(inventory::host_prefix("h2"))) records_.erase(pair.key);
+  }
+  ASSERT_FALSE(view().hosts.contains("h2"));
+  // Again, from what was kept of it.
+  for (const int times : {1, 2}) {
+    ASSERT_TRUE(keep(later(times)));
+    KeptInventory next(file_);
+    ASSERT_TRUE(next.load());
+    EXPECT_TRUE(next.load().value()->gids.empty()) << "the claims are nobody's now";
+    ASSERT_NE(next.away(), nullptr);
+    EXPECT_EQ(next.away()->hosts.at("h2").gids, before.hosts.at("h2").gids);
+    EXPECT_EQ(next.away()->hosts.at("h2").adapters.at(kVm).mac, kMac);
+    EXPECT_FALSE(next.away()->hosts.at("h2").info);
+  }
+  records_.erase(std::string(inventory::kConfigPrefix) + "members/h2");
+  ASSERT_TRUE(keep(later(3)));
+  KeptInventory next(file_);
+  ASSERT_TRUE(next.load());
+  EXPECT_EQ(next.away(), nullptr);
+}
+
 TEST_F(KeptInventoryTest, AMemberThatIsAwayIsFoundWhereItWas) {
   document("members/h2", R"({"host":"h2","joined":"","keys":[]})");
   ASSERT_TRUE(keep(start_));

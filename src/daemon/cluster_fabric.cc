@@ -19,6 +19,12 @@ inventory::RoceType type_of(verbs::GidType type) {
   return type == verbs::GidType::kRoceV1 ? inventory::RoceType::kV1 : inventory::RoceType::kV2;
 }
 
+fabric::Directory::RemoteGid remote_gid(const inventory::GidId& gid) {
+  return {.segment = verbs::SegmentId{gid.segment},
+          .gid = verbs::Gid{gid.gid},
+          .type = type_of(gid.type)};
+}
+
 model::ChannelPlace closed(std::string why, model::ClosedBy by = model::ClosedBy::kOther) {
   return {.closed = {.why = std::move(why),
                      .remedy = model::reopen(by, model::kManagementVmknic),
@@ -37,9 +43,20 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
   for (model::Event& event : watch_.look(self ? self->host : "", view_.get(), now)) {
     parts_.tell(std::move(event));
   }
-  if (!self || !view_) return end();
+  if (!self) {
+    away_.clear();
+    recalled_ = false;
+  }
+  if (!self || !view_) {
+    tell_held({}, !self && !parts_.cluster.left_out());
+    return end();
+  }
   self_ = self->host;
   tell_worker();
+  if (!std::exchange(recalled_, true)) {
+    if (const auto away = parts_.cluster.away_at_start()) away_.recall(*away);
+  }
+  tell_held(away_.look(*view_, self_), true);
   end_channels_of_others();
   if (!maker_ && site_.closed.why.empty()) begin(*self);
   tell_maker();
@@ -170,13 +187,23 @@ void ClusterFabric::tell_worker() {
     if (name == self_) continue;
     worker::RemoteHost remote{.id = id_of(name), .name = name, .gids = {}};
     for (const auto& [gid, ignored] : host.gids) {
-      remote.gids.push_back({.segment = verbs::SegmentId{gid.segment},
-                             .gid = verbs::Gid{gid.gid},
-                             .type = type_of(gid.type)});
+      remote.gids.push_back(remote_gid(gid));
     }
     hosts.push_back(std::move(remote));
   }
   parts_.worker.post([ports = &ports_, hosts = std::move(hosts)] { ports->set_hosts(hosts); });
+}
+
+void ClusterFabric::tell_held(std::vector<cluster::AwayGids::Held> away, bool known) {
+  std::vector<fabric::Directory::HeldGid> held;
+  held.reserve(away.size());
+  for (cluster::AwayGids::Held& one : away) {
+    held.push_back({.gid = remote_gid(one.gid), .owner = std::move(one.owner)});
+  }
+  parts_.worker.post([ports = &ports_, known, held = std::move(held)] {
+    ports->set_others_known(known);
+    ports->set_held_gids(held);
+  });
 }
 
 void ClusterFabric::tell_maker() {

@@ -20,6 +20,7 @@
 
 #include "base/endpoint.h"
 #include "base/limited_log.h"
+#include "cluster/away_gids.h"
 #include "cluster/channel_maker.h"
 #include "cluster/cluster_service.h"
 #include "cluster/cluster_watch.h"
@@ -78,6 +79,9 @@ class ClusterFabric final : public host::Channels {
   // way in which the last connection ended.
   model::ChannelProblem explain(const std::string& host, const std::string& problem) const;
   void tell_worker();
+  // Tells the worker which GIDs are never a native RoCE endpoint's. `known`: whether the GIDs of
+  // the other hosts are known, or there are no other hosts.
+  void tell_held(std::vector<cluster::AwayGids::Held> away, bool known);
   void tell_maker();
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
@@ -94,6 +98,8 @@ class ClusterFabric final : public host::Channels {
   std::uint64_t attempt_ = 0;  // counts the sites; identifies late responses for old ones
   std::map<std::string, verbs::HostId> ids_;
   cluster::ClusterWatch watch_;
+  cluster::AwayGids away_;
+  bool recalled_ = false;  // what away_ is to know from before the start
   cluster::MemberChannels channels_;
   std::unique_ptr<cluster::ChannelMaker> maker_;
   // For channels that could not be opened. Used on the worker's thread only.
