@@ -114,6 +114,7 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
       std::make_unique<keeper::SwitchBuilder>(
           keeper::SwitchBuilderConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
                                       .uplinks = start.config.network.uplinks,
+                                      .uso_uplinks = start.config.network.uso_uplinks,
                                       .tap_access = {.group = start.account.vm_group},
                                       .management_address = start.config.cluster.address}),
       std::make_unique<keeper::MachineProbe>(keeper::MachineProbeConfig{

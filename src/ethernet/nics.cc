@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <linux/ethtool.h>
-#include <linux/if.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +12,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "ethernet/ethtool.h"
 #include "ethernet/links.h"
 
 namespace paravane::ethernet {
@@ -24,25 +20,6 @@ namespace {
 
 constexpr std::size_t kMacBytes = 6;
 constexpr std::uint32_t kMaxSpeedMbps = 10'000'000;  // beyond: the driver means "unknown"
-
-// One question to a driver: false when it has no answer. Any socket will do for it, and the
-// systemd unit allows this kind.
-class Ethtool {
- public:
-  Ethtool() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  bool opened() const { return static_cast<bool>(socket_); }
-
-  template <typename Question>
-  bool ask(const std::string& name, Question& question) const {
-    ifreq request{};
-    name.copy(request.ifr_name, IFNAMSIZ - 1);
-    request.ifr_data = reinterpret_cast<char*>(&question);
-    return ::ioctl(socket_.get(), SIOCETHTOOL, &request) == 0;
-  }
-
- private:
-  UniqueFd socket_;
-};
 
 // Its last member has a length of its own, given behind it.
 struct PermanentAddress {
@@ -71,7 +48,7 @@ bool is_pci_address(std::string_view text) {
 void read_driver(const Ethtool& ethtool, Nic& nic) {
   ethtool_drvinfo info{};
   info.cmd = ETHTOOL_GDRVINFO;
-  if (!ethtool.ask(nic.name, info)) return;
+  if (!ethtool.ask(nic.name, &info)) return;
   nic.driver = field_text(info.driver);
   if (const std::string place = field_text(info.bus_info); is_pci_address(place)) nic.pci = place;
 }
@@ -79,7 +56,7 @@ void read_driver(const Ethtool& ethtool, Nic& nic) {
 void read_speed(const Ethtool& ethtool, Nic& nic) {
   ethtool_cmd settings{};  // supported by every kernel, and without the unused modes
   settings.cmd = ETHTOOL_GSET;
-  if (!nic.carrier || !ethtool.ask(nic.name, settings)) return;
+  if (!nic.carrier || !ethtool.ask(nic.name, &settings)) return;
   const std::uint32_t speed = ethtool_cmd_speed(&settings);
   if (speed <= kMaxSpeedMbps) nic.speed_mbps = speed;
   nic.full_duplex = settings.duplex == DUPLEX_FULL;
@@ -87,7 +64,7 @@ void read_speed(const Ethtool& ethtool, Nic& nic) {
 
 void read_own_mac(const Ethtool& ethtool, Nic& nic) {
   PermanentAddress address;
-  if (!ethtool.ask(nic.name, address) || address.size != kMacBytes) return;
+  if (!ethtool.ask(nic.name, &address) || address.size != kMacBytes) return;
   const std::span bytes = std::span(address.bytes).first<kMacBytes>();
   if (std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; })) return;
   nic.own_mac = fmt::format("{:02x}", fmt::join(bytes, ":"));

@@ -276,6 +276,7 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   last_.known = std::move(made->known);
   about_ = std::move(made->about);
   roce_ports_.make(plan, layout.report, about_);
+  uplink_offloads_.make(plan, layout.report);
   about_.addresses = !config_.management_address.empty();
   addresses_.clear();
   for (const privsep::SwitchPlan::Vmknic& vmknic : plan.vmknics) {

@@ -18,12 +18,14 @@
 
 #include "ethernet/switch_links.h"
 #include "keeper/local_switches.h"
+#include "keeper/uplink_offloads.h"
 
 namespace paravane::keeper {
 
 struct SwitchBuilderConfig {
-  std::string mark;                  // put on the interfaces that this daemon creates
-  std::vector<std::string> uplinks;  // NICs that an operator has given
+  std::string mark;                        // put on the interfaces that this daemon creates
+  std::vector<std::string> uplinks;        // NICs that an operator has given
+  std::vector<std::string> uso_uplinks{};  // those of them that may cut UDP apart
   ethernet::TapAccess tap_access;
   std::string management_address{};  // [cluster] address; empty: none
 };
@@ -40,7 +42,9 @@ SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig&
 class SwitchBuilder final : public LocalSwitches {
  public:
   explicit SwitchBuilder(SwitchBuilderConfig config)
-      : config_(std::move(config)), roce_ports_(config_.mark) {}
+      : config_(std::move(config)),
+        roce_ports_(config_.mark),
+        uplink_offloads_(config_.uplinks, config_.uso_uplinks) {}
 
   privsep::SwitchReport make(const privsep::SwitchPlan& plan) override;
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
@@ -53,6 +57,7 @@ class SwitchBuilder final : public LocalSwitches {
 
   SwitchBuilderConfig config_;
   RocePorts roce_ports_;
+  UplinkOffloads uplink_offloads_;
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;
   ethernet::LinkFilter about_;

@@ -63,6 +63,8 @@ struct HostNameConfig {
 
 struct NetworkConfig {
   std::vector<std::string> uplinks;  // NICs that distributed switches may have
+  // Those of them that may cut UDP into packets: they count IPv4 identifications up.
+  std::vector<std::string> uso_uplinks{};
 };
 
 // The TCP channels to other hosts.

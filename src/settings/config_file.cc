@@ -76,6 +76,7 @@ void read_host(TomlReader reader, HostNameConfig& host) {
 
 void read_network(TomlReader reader, NetworkConfig& network) {
   reader.texts("uplinks", model::check_interface_name, network.uplinks);
+  reader.texts("uso_uplinks", model::check_interface_name, network.uso_uplinks);
   reader.finish();
 }
 

@@ -39,6 +39,7 @@ max_guest_memory_gib = 4
 name = "h1"
 [network]
 uplinks = ["eth1", "enp3s0f1"]
+uso_uplinks = ["eth1"]
 [metrics]
 listen = "192.0.2.1:9719"
 queue_pairs = 3
@@ -67,6 +68,7 @@ stall_seed = 14
   EXPECT_EQ(config->metrics.listen, "192.0.2.1:9719");
   EXPECT_EQ(config->metrics.queue_pairs, 3u);
   EXPECT_THAT(config->network.uplinks, testing::ElementsAre("eth1", "enp3s0f1"));
+  EXPECT_THAT(config->network.uso_uplinks, testing::ElementsAre("eth1"));
   EXPECT_EQ(config->api.socket, "/b/api");
   EXPECT_EQ(config->api.mode, 0600u);
   EXPECT_EQ(config->api.group, "ops");
@@ -172,6 +174,7 @@ TEST(ConfigFile, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed->vfio_user.max_guest_memory, built_in.vfio_user.max_guest_memory);
   EXPECT_EQ(installed->host.name, built_in.host.name);
   EXPECT_EQ(installed->network.uplinks, built_in.network.uplinks);
+  EXPECT_EQ(installed->network.uso_uplinks, built_in.network.uso_uplinks);
   EXPECT_EQ(installed->worker.spin_for, built_in.worker.spin_for);
   EXPECT_EQ(installed->worker.turn, built_in.worker.turn);
   EXPECT_EQ(installed->worker.cpu, built_in.worker.cpu);

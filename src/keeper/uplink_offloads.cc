@@ -1,0 +1,53 @@
+#include "keeper/uplink_offloads.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ethernet/udp_segmentation.h"
+
+namespace paravane::keeper {
+namespace {
+
+bool has_roce_port(const privsep::SwitchPlan& plan, const std::string& vds) {
+  return std::ranges::any_of(plan.roce_ports, [&](const privsep::SwitchPlan::RocePort& port) {
+    return std::ranges::any_of(plan.taps, [&](const privsep::SwitchPlan::Tap& tap) {
+      return tap.vm == port.vm && tap.adapter == port.adapter && tap.vds == vds;
+    });
+  });
+}
+
+}  // namespace
+
+bool UplinkOffloads::is_ours(const std::string& uplink) const {
+  return std::ranges::find(given_, uplink) != given_.end() &&
+         std::ranges::find(trusted_, uplink) == trusted_.end();
+}
+
+void UplinkOffloads::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report) {
+  std::set<std::string> off;
+  for (const privsep::SwitchPlan::Switch& vds : plan.switches) {
+    if (!is_ours(vds.uplink) || !has_roce_port(plan, vds.name)) continue;
+    const auto was_on = ethernet::stop_cutting_udp(vds.uplink);
+    if (was_on) {
+      off.insert(vds.uplink);
+      if (*was_on && off_.contains(vds.uplink)) {
+        report.mended.push_back({.vds = vds.name,
+                                 .interface = vds.uplink,
+                                 .text = "tx-udp-segmentation was on and was turned off"});
+      }
+      continue;
+    }
+    const auto known =
+        std::ranges::find(report.switches, vds.name, &privsep::SwitchReport::Switch::name);
+    // A NIC that is missing has its problem already.
+    if (known == report.switches.end() || !ethernet::cuts_udp(vds.uplink)) continue;
+    known->problems.push_back(fmt::format(
+        "{}: cuts UDP apart itself (tx-udp-segmentation), and this cannot be turned off ({}): "
+        "native RoCE endpoints may not understand its packets",
+        vds.uplink, was_on.error().message));
+  }
+  off_ = std::move(off);
+}
+
+}  // namespace paravane::keeper
