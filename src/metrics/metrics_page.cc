@@ -64,7 +64,8 @@ void add_queue_pairs(const worker::AdapterMetrics& adapter, const MetricLabels& 
     info.insert(info.end(), {{"type", qp.type},
                              {"path", qp.path},
                              {"peer_gid", qp.peer_gid},
-                             {"peer_host", qp.peer_host}});
+                             {"peer_host", qp.peer_host},
+                             {"reason", qp.why}});
     families.gauge("paravane_qp_info", "Description of a queue pair; the value is always 1", info,
                    1);
   }
@@ -102,6 +103,9 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
   families.gauge("paravane_adapter_page_list_limit_bytes",
                  "Maximum size of the lists of registered pages", labels,
                  number(adapter.page_list_limit_bytes));
+  families.gauge("paravane_adapter_roce_open",
+                 "Whether the adapter reaches native RoCE endpoints, and why not",
+                 with({{"reason", adapter.roce_closed}}), adapter.roce_open ? 1 : 0);
   for (const auto& [path, connections] : adapter.paths) {
     families.gauge("paravane_path_connections", "Connections that use a path",
                    with({{"path", path.path}, {"peer_host", path.host}}), number(connections));

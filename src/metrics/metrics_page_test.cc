@@ -71,6 +71,20 @@ TEST_F(MetricsPage, SaysWhatIsOfTheDaemonAndItsCluster) {
   EXPECT_THAT(page(), Not(HasSubstr("paravane_cluster_connected")));
 }
 
+TEST_F(MetricsPage, SaysWhyAPathIsTakenAndWhyNativeEndpointsAreNotReached) {
+  worker::AdapterMetrics& adapter = *snapshot.vms[0].adapters[0];
+  adapter.queue_pairs[0].why = "same host";
+  adapter.roce_closed = "port group a has RoCE off";
+  EXPECT_THAT(page(),
+              HasSubstr("path=\"local\",peer_gid=\"\",peer_host=\"\",reason=\"same host\"} 1"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_roce_open{vm=\"db1\",adapter=\"1\","
+                                "reason=\"port group a has RoCE off\"} 0"));
+  adapter.roce_open = true;
+  adapter.roce_closed.clear();
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_roce_open{vm=\"db1\",adapter=\"1\","
+                                "reason=\"\"} 1"));
+}
+
 // What Prometheus asks of a page: each family is one piece, with help and type, and no
 // series stands twice.
 TEST_F(MetricsPage, CountsWhatIsLeftOut) {

@@ -14,7 +14,8 @@ constexpr std::array kMembers = {&model::QpStats::sends,      &model::QpStats::r
                                  &model::QpStats::retries};
 
 constexpr std::array kWords = {&model::QpStats::type, &model::QpStats::path,
-                               &model::QpStats::peer_gid, &model::QpStats::peer_host};
+                               &model::QpStats::peer_gid, &model::QpStats::peer_host,
+                               &model::QpStats::why};
 
 std::uint64_t traffic(const model::QpStats& qp) {
   return qp.sent_bytes + qp.received_bytes + qp.sends + qp.receives;

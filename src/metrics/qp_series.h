@@ -6,8 +6,8 @@
 // A queue pair with traffic gets a free slot, the busiest one first, and keeps it until it is
 // destroyed. After another minute, the slot can be used again. The traffic of all other queue pairs
 // is added up in one series that never decreases. Each change of a queue pair's labels (its type,
-// path and peer) also creates new series. The labels therefore change at most once a minute, even
-// if the queue pair is reconnected more often.
+// path and its reason, and peer) also creates new series. The labels therefore change at most once
+// a minute, even if the queue pair is reconnected more often.
 //
 // One thread at a time.
 
@@ -41,7 +41,7 @@ class QpSeries {
  private:
   static constexpr std::size_t kCounts = 7;
   using Counts = std::array<std::uint64_t, kCounts>;
-  using Words = std::array<std::string, 4>;
+  using Words = std::array<std::string, 5>;
   struct Holder {
     bool seen;  // this time
     Words words;
