@@ -106,8 +106,11 @@ ApiResponse one_port_group(model::NetworkManagement& management, const ApiReques
                            const std::string& name) {
   if (const Status good = model::check_name(name); !good) return invalid(good.error().message);
   if (request.method == "GET") return respond_with(management.find_port_group(name));
-  if (request.method != "DELETE") return method_not_allowed(request);
-  return respond_done(management.delete_port_group(name));
+  if (request.method == "DELETE") return respond_done(management.delete_port_group(name));
+  if (request.method != "PATCH") return method_not_allowed(request);
+  const auto native = read_body(request, roce_from_json);
+  if (!native) return invalid(native.error().message);
+  return respond_with(management.set_port_group_roce(name, *native));
 }
 
 }  // namespace

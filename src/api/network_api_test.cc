@@ -92,6 +92,21 @@ TEST_F(NetworkApiTest, MakesShowsAndDeletesAPortGroup) {
   EXPECT_EQ(status_, 200);
 }
 
+TEST_F(NetworkApiTest, SetsTheRoceOfAPortGroup) {
+  call("POST", "/v1/vds", R"({"name":"lan"})");
+  EXPECT_EQ(call("POST", "/v1/portgroups", R"({"name":"a","vds":"lan","vlan":10})").at("roce"),
+            "off");
+  EXPECT_EQ(call("PATCH", "/v1/portgroups/a", R"({"roce":"native"})").at("roce"), "native");
+  EXPECT_EQ(status_, 200);
+  EXPECT_TRUE(management_.network.port_groups["a"].native_roce);
+  EXPECT_EQ(management_.network.port_groups["a"].vlan, 10u) << "all else stays";
+  EXPECT_EQ(call("PATCH", "/v1/portgroups/a", R"({"roce":"off"})").at("roce"), "off");
+  EXPECT_EQ(refused("PATCH", "/v1/portgroups/a", R"({"roce":"on"})"), "invalid_request");
+  EXPECT_EQ(refused("PATCH", "/v1/portgroups/a", R"({"roce":true})"), "invalid_request");
+  EXPECT_EQ(refused("PATCH", "/v1/portgroups/a", R"({"roce":"off","vlan":1})"), "invalid_request");
+  EXPECT_EQ(refused("PATCH", "/v1/portgroups/b", R"({"roce":"off"})"), "not_found");
+}
+
 TEST_F(NetworkApiTest, RefusesWhatItDoesNotKnow) {
   call("POST", "/v1/vds", R"({"name":"lan"})");
   EXPECT_EQ(refused("PUT", "/v1/vds"), "method_not_allowed");
@@ -99,7 +114,8 @@ TEST_F(NetworkApiTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(refused("GET", "/v1/vds/lan/hosts"), "method_not_allowed");
   EXPECT_EQ(refused("GET", "/v1/vds/lan/hosts/h1"), "method_not_allowed");
   EXPECT_EQ(refused("PATCH", "/v1/portgroups"), "method_not_allowed");
-  EXPECT_EQ(refused("PATCH", "/v1/portgroups/a"), "method_not_allowed");
+  EXPECT_EQ(refused("PUT", "/v1/portgroups/a"), "method_not_allowed");
+  EXPECT_EQ(refused("PATCH", "/v1/portgroups/a"), "invalid_request");
   EXPECT_EQ(refused("GET", "/v1/vds/lan/other"), "unknown_path");
   EXPECT_EQ(refused("GET", "/v1/vdsx"), "unknown_path");
   EXPECT_EQ(refused("GET", "/v1/vds/LAN"), "invalid_request");

@@ -40,16 +40,17 @@ model::DistributedSwitch read_switch(JsonReader& reader, Unknown unknown) {
   return spec;
 }
 
+bool read_roce(JsonReader& reader, const std::string& word) {
+  const auto roce = model::parse_roce(word);
+  if (!roce) reader.complain("roce", "must be native or off");
+  return roce.value_or(false);
+}
+
 model::PortGroup read_port_group(JsonReader& reader) {
   model::PortGroup group{.name = reader.need_text("name"),
                          .vds = reader.need_text("vds"),
                          .vlan = reader.u32("vlan").value_or(0)};
-  const auto roce = model::parse_roce(reader.text("roce").value_or("off"));
-  if (roce) {
-    group.native_roce = *roce;
-  } else {
-    reader.complain("roce", "must be native or off");
-  }
+  group.native_roce = read_roce(reader, reader.text("roce").value_or("off"));
   return group;
 }
 
@@ -164,6 +165,13 @@ Result<std::uint32_t> mtu_from_json(const json& value) {
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   if (Status good = model::check_mtu(mtu); !good) return std::unexpected(good.error());
   return mtu;
+}
+
+Result<bool> roce_from_json(const json& value) {
+  JsonReader reader(value, "change");
+  const bool native = read_roce(reader, reader.need_text("roce"));
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return native;
 }
 
 Result<model::SwitchStatus> switch_status_from_json(const json& value) {

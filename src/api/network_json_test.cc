@@ -55,6 +55,10 @@ TEST(NetworkJson, RefusesWhatBreaksARule) {
   EXPECT_FALSE(mtu_from_json(json{{"mtu", 1}}));
   EXPECT_FALSE(mtu_from_json(json::object()));
   EXPECT_EQ(mtu_from_json(json{{"mtu", 9000}}), 9000u);
+  EXPECT_FALSE(roce_from_json(json{{"roce", "on"}}));
+  EXPECT_FALSE(roce_from_json(json::object()));
+  EXPECT_EQ(roce_from_json(json{{"roce", "native"}}), true);
+  EXPECT_EQ(roce_from_json(json{{"roce", "off"}}), false);
   EXPECT_FALSE(uplink_from_json(json::object()));
   EXPECT_EQ(uplink_from_json(json{{"uplink", ""}}), "");
 }

@@ -91,6 +91,21 @@ model::VmSpec read_spec(JsonReader& reader, UnknownKeys unknown) {
   return spec;
 }
 
+// Of a daemon that says nothing of it, it is closed for no reason.
+model::RoceStatus read_roce_status(JsonReader& adapter) {
+  model::RoceStatus roce;
+  const json* value = adapter.object("roce");
+  if (value == nullptr) return roce;
+  JsonReader reader(*value, "roce");
+  roce.open = reader.boolean("open").value_or(false);
+  roce.superframes = reader.boolean("superframes").value_or(false);
+  roce.closed = reader.text("closed").value_or("");
+  if (const Status good = reader.finish_ignoring_unknown(); !good) {
+    adapter.complain("roce", good.error().message);
+  }
+  return roce;
+}
+
 model::AdapterStatus read_status(JsonReader& reader) {
   model::AdapterStatus status;
   status.socket = reader.need_text("socket");
@@ -103,6 +118,7 @@ model::AdapterStatus read_status(JsonReader& reader) {
   status.fault =
       model::parse_link_fault(reader.text("fault").value_or("")).value_or(model::LinkFault::kOther);
   status.tap = reader.text("tap").value_or("");
+  status.roce = read_roce_status(reader);
   return status;
 }
 
@@ -130,6 +146,10 @@ Result<model::VmSpec> whole_spec(const json& value, UnknownKeys unknown) {
   if (Status good = finish_reading(reader, unknown); !good) return std::unexpected(good.error());
   if (Status good = model::check_spec(spec); !good) return std::unexpected(good.error());
   return spec;
+}
+
+json roce_to_json(const model::RoceStatus& roce) {
+  return {{"open", roce.open}, {"superframes", roce.superframes}, {"closed", roce.closed}};
 }
 
 json adapter_to_json(const model::AdapterSpec& adapter) {
@@ -182,7 +202,8 @@ json to_json(const model::VmStatus& status) {
          {"problem", adapter.problem},
          {"fault",
           adapter.fault == model::LinkFault::kOther ? "" : model::to_string(adapter.fault)},
-         {"tap", adapter.tap}});
+         {"tap", adapter.tap},
+         {"roce", roce_to_json(adapter.roce)}});
   }
   // The first also stands in the VM itself, for clients that know one adapter.
   if (!adapters.empty()) {

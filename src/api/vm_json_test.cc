@@ -81,8 +81,10 @@ TEST(VmJson, KeepsAStatusWhole) {
                                .adapters = {{.socket = "/run/paravane/vm/db1.sock",
                                              .state = model::VmState::kActive,
                                              .pid = 4711,
-                                             .problem = "none \"really\""},
-                                            {.socket = "/run/paravane/vm/db1.3.sock"}}};
+                                             .problem = "none \"really\"",
+                                             .roce = {.closed = "off"}},
+                                            {.socket = "/run/paravane/vm/db1.3.sock",
+                                             .roce = {.open = true, .superframes = true}}}};
   const auto read_back = vm_status_from_json(to_json(status));
   ASSERT_TRUE(read_back);
   EXPECT_EQ(*read_back, status);

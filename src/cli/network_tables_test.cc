@@ -37,11 +37,11 @@ TEST(RepairTable, SaysWhatWasMendedAndWhatCouldNotBe) {
 TEST(PortGroupTable, NamesTheAdaptersThatLiveThere) {
   EXPECT_EQ(port_group_table(
                 {{.spec = {.name = "a", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},
-                 {.spec = {.name = "b", .vds = "lan"}}})
+                 {.spec = {.name = "b", .vds = "lan", .native_roce = true}}})
                 .print(text::TableFormat::kCsv),
-            "Name,VDS,VLAN,Adapters\n"
-            "a,lan,10,\"db1,db1/2\"\n"
-            "b,lan,0,-\n");
+            "Name,VDS,VLAN,RoCE,Adapters\n"
+            "a,lan,10,off,\"db1,db1/2\"\n"
+            "b,lan,0,native,-\n");
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ void add_path_commands(CLI::App& parent, Run& run) {
   list->add_option("--vm", *vm, "Show this VM only")->type_name("NAME");
   list->footer(
       "Paths, in order of preference: local (memory copy within this host), hca (an RDMA\n"
-      "adapter; not supported yet), tcp (the channel to another host).\n"
+      "adapter; not supported yet), tcp (the channel to another host), roce (packets to a native\n"
+      "RoCE endpoint outside of the cluster).\n"
       "Examples:\n"
       "  paravane path list\n"
       "  paravane path list --vm db1 --formatter=json");

@@ -1,4 +1,4 @@
-// paravane portgroup create, delete, list.
+// paravane portgroup create, set, delete, list.
 
 #include <fmt/core.h>
 
@@ -21,6 +21,19 @@ struct CreateOptions {
   std::string roce = "off";
 };
 
+ExitStatus show_portgroup(const model::ApiResult<model::PortGroupStatus>& group,
+                          const api::ApiClient& client, const Context& context) {
+  if (!group) return report(group.error(), client);
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? pretty_json(api::to_json(*group))
+                           : port_group_table({*group}).print(context.format));
+  return ExitStatus::kOk;
+}
+
+ExitStatus bad_portgroup(const std::string& name, const Error& error) {
+  return report_usage(fmt::format("portgroup {}: {}", name, error.message));
+}
+
 ExitStatus run_create_portgroup(const CreateOptions& options, const Context& context) {
   model::PortGroup group = options.group;
   const Result<std::uint32_t> vlan = model::parse_vlan(options.vlan);
@@ -32,18 +45,20 @@ ExitStatus run_create_portgroup(const CreateOptions& options, const Context& con
   if (const Status good = model::check_port_group(group); !good)
     return report_usage(good.error().message);
   api::ApiClient client = context.client();
-  const auto made = client.create_port_group(group);
-  if (!made) return report(made.error(), client);
-  const bool as_json = context.format == text::TableFormat::kJson;
-  fmt::print("{}", as_json ? pretty_json(api::to_json(*made))
-                           : port_group_table({*made}).print(context.format));
-  return ExitStatus::kOk;
+  return show_portgroup(client.create_port_group(group), client, context);
+}
+
+ExitStatus run_set_portgroup(const CreateOptions& options, const Context& context) {
+  const std::string& name = options.group.name;
+  if (const Status good = model::check_name(name); !good) return bad_portgroup(name, good.error());
+  const Result<bool> roce = model::parse_roce(options.roce);
+  if (!roce) return report_usage(roce.error().message);
+  api::ApiClient client = context.client();
+  return show_portgroup(client.set_port_group_roce(name, *roce), client, context);
 }
 
 ExitStatus run_delete_portgroup(const std::string& name, const Context& context) {
-  if (const Status good = model::check_name(name); !good) {
-    return report_usage(fmt::format("portgroup {}: {}", name, good.error().message));
-  }
+  if (const Status good = model::check_name(name); !good) return bad_portgroup(name, good.error());
   api::ApiClient client = context.client();
   const auto deleted = client.delete_port_group(name);
   return deleted ? ExitStatus::kOk : report(deleted.error(), client);
@@ -66,7 +81,7 @@ ExitStatus run_list_portgroup(const Context& context) {
 
 void add_portgroup_commands(CLI::App& parent, Run& run) {
   CLI::App* portgroup = parent.add_subcommand(
-      "portgroup", "Create, list and delete port groups of distributed switches");
+      "portgroup", "Create, change, list and delete port groups of distributed switches");
   portgroup->require_subcommand(1);
   portgroup->footer("Examples:\n  paravane portgroup create storage --vds lan --vlan 10");
 
@@ -81,7 +96,7 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
   create
       ->add_option("--roce", options->roce,
                    "Let its VMs reach native RoCE endpoints: native or off (default: off)")
-      ->type_name("MODE");
+      ->type_name("native|off");
   create->footer(
       "Examples:\n"
       "  paravane portgroup create vms --vds lan\n"
@@ -89,6 +104,21 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
       "  paravane portgroup create storage --vds lan --vlan 10 --roce native");
   create->callback([options, &run] {
     run = [options](const Context& context) { return run_create_portgroup(*options, context); };
+  });
+
+  CLI::App* set = portgroup->add_subcommand("set", "Change a port group, even while VMs run");
+  auto change = std::make_shared<CreateOptions>();
+  set->add_option("GROUP", change->group.name, "Name of the port group")->required();
+  set->add_option("--roce", change->roce,
+                  "Let its VMs reach native RoCE endpoints at once: native or off")
+      ->type_name("native|off")
+      ->required();
+  set->footer(
+      "Examples:\n"
+      "  paravane portgroup set storage --roce native\n"
+      "  paravane portgroup set storage --roce off");
+  set->callback([change, &run] {
+    run = [change](const Context& context) { return run_set_portgroup(*change, context); };
   });
 
   CLI::App* remove = portgroup->add_subcommand("delete", "Delete an empty port group");

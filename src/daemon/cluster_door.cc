@@ -103,6 +103,15 @@ model::ApiResult<model::PortGroupStatus> ClusterDoor::create_port_group(
   return find_port_group(group.name);
 }
 
+model::ApiResult<model::PortGroupStatus> ClusterDoor::set_port_group_roce(const std::string& name,
+                                                                          bool native) {
+  auto done = change([name, native](model::NetworkManagement& network) {
+    return without_value(network.set_port_group_roce(name, native));
+  });
+  if (!done) return std::unexpected(done.error());
+  return find_port_group(name);
+}
+
 model::ApiResult<void> ClusterDoor::delete_port_group(const std::string& name) {
   return change(
       [name](model::NetworkManagement& network) { return network.delete_port_group(name); });

@@ -267,6 +267,7 @@ model::VmStatus Host::status_of(const Vm& vm, const States& states) const {
       one.state = found->second.state;
       one.pid = found->second.pid;
     }
+    one.roce = roce_status(port_use(vm.spec, adapter));
     if (!adapter.port_group.empty()) {
       one.tap = model::tap_name(vm.spec.name, adapter.number);
       HostNetwork::TapProblem tap = network_->tap_problem(

@@ -136,6 +136,10 @@ class Host final : public model::Management, public metrics::MetricsSource {
       const model::PortGroup& group) override {
     return network_->create_port_group(group);
   }
+  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
+                                                               bool native) override {
+    return network_->set_port_group_roce(name, native);
+  }
   model::ApiResult<void> delete_port_group(const std::string& name) override {
     return network_->delete_port_group(name);
   }
@@ -247,7 +251,13 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void tell_left_out() const;
   std::vector<model::LeftOut> left_out() const;
   model::ApiResult<void> remove_left_out_vm(const std::string& name);
+  PortUse port_use(const model::VmSpec& spec, const model::AdapterSpec& adapter) const;
   std::vector<PortUse> port_uses() const;
+  model::RoceStatus roce_status(const PortUse& use) const;
+  // The port is not wanted any more.
+  void close_roce(const model::AdapterName& adapter);
+  // Tells the worker why adapters reach no native endpoints, where that has changed.
+  void tell_roce_closed();
   std::uint32_t makings_of(const model::AdapterName& adapter) const;
   model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
   model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);
@@ -300,6 +310,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
+  std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // those that are open
+  std::map<model::AdapterName, std::string> roce_closed_;       // as the worker was told
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
   std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;

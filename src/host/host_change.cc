@@ -202,17 +202,6 @@ model::ApiResult<model::VmStatus> Host::set_connected(const std::string& name, s
   return status_after_change(vm);
 }
 
-void Host::open_roce(const privsep::RocePortNote& port, UniqueFd tap) {
-  changes_.info("{}: reaches native RoCE endpoints, network MTU {}{}", to_string(port.adapter),
-                port.mtu,
-                port.takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
-  auto shared = std::make_shared<worker::RoceTap>(std::move(tap), port.takes_superframes, port.mtu);
-  worker_->post([this, name = port.adapter, shared = std::move(shared)] {
-    const Status opened = ports_->open_roce(name, std::move(*shared));
-    if (!opened) log::warn("{}: RoCE port: {}", to_string(name), opened.error().message);
-  });
-}
-
 std::uint32_t Host::makings_of(const model::AdapterName& adapter) const {
   const auto found = makings_.find(adapter);
   return found != makings_.end() ? found->second : 0;
@@ -223,10 +212,7 @@ std::vector<PortUse> Host::port_uses() const {
   for (const auto& [name, vm] : vms_) {
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       if (adapter.port_group.empty()) continue;
-      uses.push_back({.adapter = {name, adapter.number},
-                      .port_group = adapter.port_group,
-                      .mac = adapter.mac,
-                      .making = makings_of({name, adapter.number})});
+      uses.push_back(port_use(vm.spec, adapter));
     }
   }
   return uses;

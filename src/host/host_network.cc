@@ -103,6 +103,10 @@ void HostNetwork::log_created(const model::PortGroup& group) {
   changes_.info("port group {}: created, switch {}, VLAN {}", group.name, group.vds, group.vlan);
 }
 
+void HostNetwork::log_changed(const model::PortGroup& group) {
+  changes_.info("port group {}: changed, RoCE {}", group.name, model::roce_word(group.native_roce));
+}
+
 // For a start while etcd is away; the cluster has it anyway. What is told here has happened:
 // a draft may still be refused.
 void HostNetwork::keep(const model::Network& network) {
@@ -117,10 +121,9 @@ void HostNetwork::keep(const model::Network& network) {
   }
   for (const auto& [name, group] : network.port_groups) {
     const auto old = network_.port_groups.find(name);
-    if (old == network_.port_groups.end()) log_created(group);
-    if (old == network_.port_groups.end() || old->second != group) {
-      tell(inventory_.put_port_group(group));
-    }
+    if (old != network_.port_groups.end() && old->second == group) continue;
+    old == network_.port_groups.end() ? log_created(group) : log_changed(group);
+    tell(inventory_.put_port_group(group));
   }
   for (const auto& [name, group] : network_.port_groups) {
     if (network.port_groups.contains(name)) continue;
@@ -142,6 +145,8 @@ model::ApiResult<NetworkChange> HostNetwork::draft(
   config.maker = &maker;
   config.changed = {};
   config.applied = {};
+  config.roce_changed = {};
+  config.roce_port_gone = {};
   config.tell = {};
   HostNetwork draft(std::move(config), writes, uses_);
   draft.network_ = network_;
@@ -195,7 +200,7 @@ privsep::SwitchPlan HostNetwork::plan() const {
                          .adapter = use.adapter.number,
                          .vds = vds,
                          .vlan = group->second.vlan});
-    if (group->second.native_roce && use.mac) {
+    if (group->second.native_roce && model::has_native_endpoints(use.hw_version) && use.mac) {
       plan.roce_ports.push_back({.vm = use.adapter.vm,
                                  .adapter = use.adapter.number,
                                  .mac = *use.mac,
@@ -219,6 +224,7 @@ std::vector<model::MendedLink> HostNetwork::apply() {
   privsep::SwitchReport report{.problem = "switches cannot be created on this host"};
   if (config_.maker != nullptr) {
     const privsep::SwitchPlan wanted = plan();
+    if (config_.roce_changed) config_.roce_changed();  // a port that is closed has its reason
     tell_roce_ports(wanted);
     report = config_.maker->make(wanted);
   }
@@ -247,6 +253,7 @@ void HostNetwork::on_news(privsep::SwitchLine::News news) {
 void HostNetwork::take(privsep::SwitchReport report) {
   teller_.on_report(report, report_, std::chrono::steady_clock::now());
   report_ = std::move(report);
+  if (config_.roce_changed) config_.roce_changed();
   if (config_.applied) config_.applied();
 }
 

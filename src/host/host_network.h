@@ -27,6 +27,7 @@
 #include "inventory/view.h"
 #include "metrics/metrics_snapshot.h"
 #include "model/adapter_name.h"
+#include "model/hardware_version.h"
 #include "model/network_management.h"
 #include "model/vm.h"
 #include "model/vmknic.h"
@@ -43,6 +44,7 @@ struct PortUse {
   std::string port_group;
   std::optional<model::MacAddress> mac{};
   std::uint32_t making = 0;  // how often the worker was given the adapter
+  std::uint32_t hw_version = model::kMaxHardwareVersion;  // of its VM
 };
 
 struct HostNetworkConfig {
@@ -56,6 +58,9 @@ struct HostNetworkConfig {
   std::function<std::vector<model::Vmknic>()> vmknics{};
   // Called when this host's interfaces have been made, or looked at again.
   std::function<void()> applied{};
+  // Called before and after this host's interfaces are made, since what why_no_roce() says may have
+  // changed.
+  std::function<void()> roce_changed{};
   // An adapter's RoCE port is not wanted any more.
   std::function<void(const model::AdapterName&)> roce_port_gone{};
   // Called with what there is, whenever that may have changed.
@@ -117,6 +122,10 @@ class HostNetwork final : public model::NetworkManagement {
     model::LinkFault fault{};
   };
   TapProblem tap_problem(const PortUse& use) const;
+  // Whether the last plan has a RoCE port of the adapter.
+  bool wants_roce(const model::AdapterName& adapter) const;
+  // Why an adapter of this host reaches no native RoCE endpoints; empty: nothing is in the way.
+  std::string why_no_roce(const PortUse& use) const;
 
   const std::string& host() const { return config_.host; }
 
@@ -136,6 +145,8 @@ class HostNetwork final : public model::NetworkManagement {
   model::ApiResult<model::SwitchRepair> repair_switches() override;
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override;
+  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
+                                                               bool native) override;
   model::ApiResult<void> delete_port_group(const std::string& name) override;
   model::ApiResult<std::vector<model::PortGroupStatus>> list_port_groups() override;
   model::ApiResult<model::PortGroupStatus> find_port_group(const std::string& name) override;
@@ -159,6 +170,7 @@ class HostNetwork final : public model::NetworkManagement {
   void take_own_name(const std::string& before);
   void keep(const model::Network& network);
   void log_created(const model::PortGroup& group);
+  void log_changed(const model::PortGroup& group);
   // Replaces damaged records by those of the cluster, or removes them if the cluster does not have
   // the object any more.
   void mend_left_out(const model::Network& network);

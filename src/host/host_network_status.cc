@@ -41,6 +41,23 @@ auto HostNetwork::tap_problem(const PortUse& use) const -> TapProblem {
   return {};
 }
 
+bool HostNetwork::wants_roce(const model::AdapterName& adapter) const {
+  return std::ranges::any_of(roce_ports_, [&adapter](const auto& port) {
+    return port.vm == adapter.vm && port.adapter == adapter.number;
+  });
+}
+
+std::string HostNetwork::why_no_roce(const PortUse& use) const {
+  if (use.port_group.empty()) return "the adapter is in no port group";
+  const auto group = find_on_this_host(use.port_group);
+  if (!group) return group.error().message;
+  if (!group->native_roce) return fmt::format("port group {} has RoCE off", group->name);
+  if (!model::has_native_endpoints(use.hw_version)) {
+    return fmt::format("hardware version {} has no native endpoints", use.hw_version);
+  }
+  return tap_problem(use).text;
+}
+
 model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::list_switches() {
   std::vector<model::SwitchStatus> list;
   list.reserve(network_.switches.size());

@@ -40,8 +40,20 @@ class HostNetworkTest : public testing::Test {
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     network_ = std::make_unique<HostNetwork>(
-        HostNetworkConfig{.host = "h1", .uplinks = {"eth1", "eth2"}, .maker = &maker_}, *store_,
-        [this] { return uses_; });
+        HostNetworkConfig{.host = "h1",
+                          .uplinks = {"eth1", "eth2"},
+                          .maker = &maker_,
+                          .roce_changed =
+                              [this] {
+                                if (!uses_.empty())
+                                  told_.push_back(network_->why_no_roce(uses_[0]));
+                              },
+                          .roce_port_gone =
+                              [this](const model::AdapterName& adapter) {
+                                told_.push_back(to_string(adapter) + " gone, " +
+                                                std::to_string(maker_.times) + " plans before");
+                              }},
+        *store_, [this] { return uses_; });
     ASSERT_TRUE(network_->load());
   }
   // A switch with this host in it, and two port groups.
@@ -55,6 +67,7 @@ class HostNetworkTest : public testing::Test {
   TempDir dir_;
   RecordingMaker maker_;
   std::vector<PortUse> uses_;
+  std::vector<std::string> told_;  // of RoCE ports
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostNetwork> network_;
 };
@@ -82,6 +95,75 @@ TEST_F(HostNetworkTest, MakesEveryChangeAtOnce) {
   EXPECT_THAT(maker_.last.switches[0].vlans, ElementsAre(0));
   ASSERT_TRUE(network_->remove_switch_host("lan", "h1"));
   EXPECT_THAT(maker_.last.switches, IsEmpty());
+}
+
+constexpr model::MacAddress kMac{2, 0, 0, 0, 0, 1};
+
+TEST_F(HostNetworkTest, SetsTheRoceOfAPortGroupWhileAdaptersAreInIt) {
+  make_lan();
+  uses_ = {{.adapter = {"db1", 1}, .port_group = "a", .mac = kMac, .making = 3}};
+  network_->apply();
+  EXPECT_THAT(maker_.last.roce_ports, IsEmpty());
+
+  const auto native = network_->set_port_group_roce("a", true);
+  ASSERT_TRUE(native);
+  EXPECT_TRUE(native->spec.native_roce);
+  EXPECT_EQ(native->spec.vlan, 10u) << "all else stays";
+  EXPECT_THAT(maker_.last.roce_ports, ElementsAre(privsep::SwitchPlan::RocePort{
+                                          .vm = "db1", .adapter = 1, .mac = kMac, .making = 3}));
+  EXPECT_TRUE(network_->wants_roce({"db1", 1}));
+  start();
+  EXPECT_TRUE(network_->find_port_group("a")->spec.native_roce) << "kept";
+
+  network_->apply();
+  ASSERT_TRUE(network_->set_port_group_roce("a", false));
+  EXPECT_THAT(maker_.last.roce_ports, IsEmpty());
+  EXPECT_FALSE(network_->wants_roce({"db1", 1}));
+  EXPECT_EQ(network_->set_port_group_roce("x", true).error().code, ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostNetworkTest, APortThatIsNotWantedAnyMoreIsClosedFirstAndWithItsReason) {
+  make_lan();
+  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  uses_ = {{.adapter = {"db1", 1}, .port_group = "a", .mac = kMac}};
+  network_->apply();
+  told_.clear();
+  ASSERT_TRUE(network_->set_port_group_roce("a", false));
+  EXPECT_THAT(told_, ElementsAre("port group a has RoCE off", "db1 gone, 6 plans before",
+                                 "port group a has RoCE off"));
+}
+
+TEST_F(HostNetworkTest, SaysWhyAnAdapterReachesNoNativeEndpoints) {
+  make_lan();
+  ASSERT_TRUE(network_->create_switch({.name = "other", .hosts = {{"h2", "eth1"}}}));
+  ASSERT_TRUE(network_->create_port_group({.name = "far", .vds = "other", .native_roce = true}));
+  PortUse use{.adapter = {"db1", 1}, .port_group = "", .mac = kMac};
+  EXPECT_EQ(network_->why_no_roce(use), "the adapter is in no port group");
+  use.port_group = "x";
+  EXPECT_EQ(network_->why_no_roce(use), "port group x does not exist");
+  use.port_group = "far";
+  EXPECT_THAT(network_->why_no_roce(use), HasSubstr("but host h1 is not in that switch"));
+  use.port_group = "a";
+  EXPECT_EQ(network_->why_no_roce(use), "port group a has RoCE off");
+  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  EXPECT_EQ(network_->why_no_roce(use), "");
+  use.hw_version = 17;
+  EXPECT_EQ(network_->why_no_roce(use), "hardware version 17 has no native endpoints");
+  use.hw_version = 18;
+  maker_.report.taps = {{.vm = "db1", .adapter = 1, .problem = "pvr-db1: name is taken"}};
+  network_->apply();
+  EXPECT_EQ(network_->why_no_roce(use), "pvr-db1: name is taken");
+}
+
+TEST_F(HostNetworkTest, BelowHardwareVersion18AnAdapterHasATapAndNoRocePort) {
+  make_lan();
+  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  uses_ = {{.adapter = {"old", 1}, .port_group = "a", .mac = kMac, .hw_version = 17},
+           {.adapter = {"new", 1}, .port_group = "a", .mac = kMac, .hw_version = 18}};
+  network_->apply();
+  EXPECT_EQ(maker_.last.taps.size(), 2u);
+  ASSERT_EQ(maker_.last.roce_ports.size(), 1u);
+  EXPECT_EQ(maker_.last.roce_ports[0].vm, "new");
 }
 
 TEST_F(HostNetworkTest, RemembersAllOfIt) {

@@ -1,4 +1,4 @@
-// HostNetwork: deleting a port group.
+// HostNetwork: changing and deleting a port group.
 
 #include <fmt/core.h>
 
@@ -7,6 +7,18 @@
 #include "host/host_network.h"
 
 namespace paravane::host {
+
+model::ApiResult<model::PortGroupStatus> HostNetwork::set_port_group_roce(const std::string& name,
+                                                                          bool native) {
+  auto group = model::find_port_group(network_, name);
+  if (!group) return std::unexpected(group.error());
+  const bool is_another = std::exchange(group->native_roce, native) != native;
+  if (auto kept = inventory_.put_port_group(*group); !kept) return std::unexpected(kept.error());
+  network_.port_groups[name] = *group;
+  apply();
+  if (is_another && !view_) log_changed(*group);
+  return status_of(*group);
+}
 
 model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {
   if (const auto known = inventory_.find_left_out(model::kLeftOutPortGroup, name)) {

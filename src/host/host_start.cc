@@ -171,16 +171,8 @@ model::ApiResult<void> Host::open_network() {
               [this] {
                 if (vmkernel_) vmkernel_->on_applied();
               },
-          .roce_port_gone =
-              [this](const model::AdapterName& adapter) {
-                // The keeper cannot open a port while the engine has it. A worker that does not
-                // answer closes it later.
-                if (!worker_) return;
-                static_cast<void>(worker_->ask([this, adapter] {
-                  ports_->close_roce(adapter);
-                  return true;
-                }));
-              },
+          .roce_changed = [this] { tell_roce_closed(); },
+          .roce_port_gone = [this](const model::AdapterName& adapter) { close_roce(adapter); },
           .changed =
               [this](const model::Network& network) {
                 tell_network(network);

@@ -21,9 +21,9 @@ def has(host, kind, *expected):
     wait_for(lambda: names(host, kind) == list(expected), f"{kind} {expected} on {host.name}: {host.log_text()}")
 
 
-def bridges(host):
-    """What Linux has in a host's namespace."""
-    words = host.space.words("ip", "-o", "link", "show", "type", "bridge")
+def bridges(host, kind="bridge"):
+    """What Linux has of a kind in a host's namespace."""
+    words = host.space.words("ip", "-o", "link", "show", "type", kind)
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
 
 
@@ -43,13 +43,18 @@ class Network(ClusterTest):
             has(host, "portgroup", "db")
             wait_for(lambda host=host: "pvs-lan" in bridges(host), f"a bridge on {host.name}")
         for words in (("vds", "create", "dmz"), ("vds", "delete", "lan"), ("vds", "add-host", "lan", "h2"),
-                      ("portgroup", "create", "x", "--vds", "lan"), ("portgroup", "delete", "db")):
+                      ("portgroup", "create", "x", "--vds", "lan"), ("portgroup", "set", "db", "--roce", "native"),
+                      ("portgroup", "delete", "db")):
             complaint = h2.refused(*words)
             self.assertIn("switches and port groups can be changed only on host h1", complaint)
             self.assertIn("Run the same command on host h1", complaint)
         self.assertIn("permission denied", put(h2, "config/vds/dmz", {"name": "dmz"})["error"])
         h3.cli("vm", "add", "db1", "--port-group", "db")
         wait_for(lambda: h1.status()["hosts"][2]["adapters"] == 1, "the VM")
+        h1.cli("portgroup", "set", "db", "--roce", "native")
+        wait_for(lambda: "pvr-db1" in bridges(h3, "tun"), "the RoCE port on h3")
+        h1.cli("portgroup", "set", "db", "--roce", "off")
+        wait_for(lambda: "pvr-db1" not in bridges(h3, "tun"), "no RoCE port on h3")
         self.assertIn("db1 of host h3 is in port group db", h1.refused("portgroup", "delete", "db"))
         self.assertIn("db1 (port group db) is on switch lan at host h3",
                       h1.refused("vds", "remove-host", "lan", "h3"))
