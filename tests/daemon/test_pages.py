@@ -131,6 +131,12 @@ class Pages(unittest.TestCase):
             self.host.write("/srv/prometheus.yml", "\n".join(prometheus.lines) + "\n")
             self.host.must("promtool check config prometheus.yml")
 
+    def test_roce(self):
+        self.start()
+        self.host.must("paravane vds create lan; paravane vds add-host lan; paravane portgroup create storage --vds lan --vlan 10")
+        self.host.must("paravane vm add db1 --port-group storage")
+        self.type(*self.blocks("roce.md", 1))
+
     def test_sniff(self):
         self.start()
         self.host.must("paravane vm add db1; paravane vm start db1")
