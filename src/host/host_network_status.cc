@@ -42,8 +42,8 @@ auto HostNetwork::tap_problem(const PortUse& use) const -> TapProblem {
 }
 
 bool HostNetwork::wants_roce(const model::AdapterName& adapter) const {
-  return std::ranges::any_of(roce_ports_, [&adapter](const auto& port) {
-    return port.vm == adapter.vm && port.adapter == adapter.number;
+  return std::ranges::any_of(roce_ports_, [&adapter](const auto& known) {
+    return known.first.vm == adapter.vm && known.first.adapter == adapter.number;
   });
 }
 
