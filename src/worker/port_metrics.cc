@@ -21,7 +21,9 @@ AdapterMetrics report_metrics(VmPort& port, const PathReasons& reasons) {
       .memory_bytes = memory.mapped_file_bytes,
       .memory_limit_bytes = port.config().memory.bytes,
       .page_list_bytes = memory.page_list_bytes,
-      .page_list_limit_bytes = port.memory().page_list_quota()};
+      .page_list_limit_bytes = port.memory().page_list_quota(),
+      .roce_open = port.door() != nullptr,
+      .roce_closed = port.door() != nullptr ? std::string() : port.roce_closed()};
   for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
     const std::string host = way.host == verbs::HostId{} ? "" : reasons.host(way.host).name;
     metrics.paths[{std::string(way.transport->name()), host}] += connections;

@@ -151,7 +151,7 @@ class NativeRoce(SwitchTest):
 
     def test_a_port_whose_name_is_taken_is_said_where_the_operator_looks(self):
         self.start()
-        self.host.network.ip("link", "add", PORT, "type", "dummy")
+        self.host.network.ip("link", "add", PORT, "type", "bridge")
         self.host.cli("portgroup", "set", "vms", "--roce", "native")
         self.assertIn(PORT, self.roce()["closed"])
         row = self.check("Adapter 1: native RoCE")
