@@ -44,6 +44,7 @@ class NativeMishaps(unittest.TestCase):
             self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-n", "50")
             self.rig.rping(server, client)
 
+    @only_with_all
     def test_1_the_cable_is_out_for_a_second(self):
         def mishap():
             self.rig.wire.order("down")
@@ -94,6 +95,7 @@ class NativeMishaps(unittest.TestCase):
         # The VM hears of it by an ARP request.
         self.rig.shell(MACHINE, f"ip link set eth0 address {mac} && ping -c 1 -w 10 10.77.0.{VM}")
 
+    @only_with_all
     def test_5_the_machine_gets_another_mac_address(self):
         both = [self.rig.tally(server, client, 20, timeout=IMPATIENT, retries=TRIES) for server, client in BOTH_WAYS]
         try:
@@ -105,6 +107,7 @@ class NativeMishaps(unittest.TestCase):
         finally:
             self.set_mac_of_machine(guest_mac(MACHINE))
 
+    @only_with_all
     def test_6_the_machine_is_reset(self):
         tally = self.rig.tally(MACHINE, VM, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.other.lab("reboot", "--hard", str(MACHINE))
