@@ -145,7 +145,7 @@ TEST_F(KeptInventoryTest, TheClaimsOfAMemberThatIsAwayAreKeptUntilItIsRemoved) {
     ASSERT_TRUE(keep(later(times)));
     KeptInventory next(file_);
     ASSERT_TRUE(next.load());
-    EXPECT_TRUE(next.load().value()->gids.empty()) << "the claims are nobody's now";
+    EXPECT_TRUE(next.load().value()->gids.empty()) << "no host has the claims now";
     ASSERT_NE(next.away(), nullptr);
     EXPECT_EQ(next.away()->hosts.at("h2").gids, before.hosts.at("h2").gids);
     EXPECT_EQ(next.away()->hosts.at("h2").adapters.at(kVm).mac, kMac);

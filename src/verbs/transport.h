@@ -116,7 +116,7 @@ class Transport {
 
   // The transport that does the work, if this one wraps another.
   virtual const Transport& carrier() const { return *this; }
-  // Whether this transport does the work on `path`; null: there is none.
+  // Whether this transport does the work on `path`. False if `path` is null.
   bool carries(const Path* path) const {
     return path != nullptr && &path->transport->carrier() == this;
   }
