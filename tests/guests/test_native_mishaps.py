@@ -33,7 +33,7 @@ class NativeMishaps(unittest.TestCase):
 
     def survives(self, mishap, silence):
         """Traffic in both roles, and the program sees nothing but that silence."""
-        both = [self.rig.tally(server, client, 6, timeout=18) for server, client in BOTH_WAYS]
+        both = [self.rig.tally(server, client, 12, timeout=18) for server, client in BOTH_WAYS]
         mishap()
         for ended in [one.end() for one in both]:
             self.assertEqual(ended.code, 0, ended.text)
@@ -91,24 +91,8 @@ class NativeMishaps(unittest.TestCase):
         self.assertGreater(ended.failed[1], own_time(IMPATIENT, TRIES) * 0.9, ended.text)
         self.assertLess(ended.failed[1], own_time(IMPATIENT, TRIES) + SLACK_S, ended.text)
 
-    def set_mac_of_machine(self, mac):
-        # The VM hears of it by an ARP request.
-        self.rig.shell(MACHINE, f"ip link set eth0 address {mac} && ping -c 1 -w 10 10.77.0.{VM}")
-
     @only_with_all
-    def test_5_the_machine_gets_another_mac_address(self):
-        both = [self.rig.tally(server, client, 20, timeout=IMPATIENT, retries=TRIES) for server, client in BOTH_WAYS]
-        try:
-            self.set_mac_of_machine(OTHER_MAC)
-            self.fails_in_its_time(both[0])
-            ended = both[1].end()  # Linux may end its own queue pairs at once, since a GID of theirs goes
-            self.assertIsNotNone(ended.failed, ended.text)
-            self.both_ways_work()
-        finally:
-            self.set_mac_of_machine(guest_mac(MACHINE))
-
-    @only_with_all
-    def test_6_the_machine_is_reset(self):
+    def test_5_the_machine_is_reset(self):
         tally = self.rig.tally(MACHINE, VM, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.other.lab("reboot", "--hard", str(MACHINE))
         _, text = tally.client.finish(60)
@@ -118,13 +102,29 @@ class NativeMishaps(unittest.TestCase):
         self.both_ways_work()
 
     @only_with_all
-    def test_7_the_vm_is_reset(self):
+    def test_6_the_vm_is_reset(self):
         tally = self.rig.tally(VM, MACHINE, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.hosts[0].lab("reboot", "--hard", str(VM))
         _, text = tally.client.finish(60)
         tally.server.end()
         self.assertIn(f"failed: {RETRIES_EXCEEDED}", text)
         self.both_ways_work()
+
+    def set_mac_of_machine(self, mac):
+        # The VM hears of it by an ARP request.
+        self.rig.shell(MACHINE, f"ip link set eth0 address {mac} && ping -c 1 -w 10 10.77.0.{VM}")
+
+    @only_with_all
+    def test_7_the_machine_gets_another_mac_address(self):
+        """Only the VM acts: of a queue pair of rdma_rxe whose own GID goes, Linux 6.1 says "Failed allocating skb", and at times
+        it sends nothing more and completes nothing."""
+        tally = self.rig.tally(MACHINE, VM, 20, timeout=IMPATIENT, retries=TRIES)
+        try:
+            self.set_mac_of_machine(OTHER_MAC)
+            self.fails_in_its_time(tally)
+            self.both_ways_work()
+        finally:
+            self.set_mac_of_machine(guest_mac(MACHINE))
 
 
 if __name__ == "__main__":
