@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::uint32_t kMessageMask = 0xFF'FFFF;
 
+// A peer asks again for what it has under way, which is far less.
+constexpr std::uint32_t kMostSteps = 1u << 22;
+
 // Apart from the serials of peers that come over another transport, which count from 1: a queue
 // pair's path may change.
 constexpr std::uint64_t kOwnSerials = std::uint64_t{1} << 63;
@@ -60,6 +63,11 @@ ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, Psn e
 std::optional<ResponderState> ResponderFlow::state() const {
   if (message_ && message_->placement.is_live()) return std::nullopt;
   return state_;
+}
+
+void ResponderFlow::restore(const ResponderState& state) {
+  state_ = state;
+  drop_old_answers();
 }
 
 void ResponderFlow::set_max_reads(std::uint8_t max_reads) {
@@ -287,6 +295,17 @@ const KeptAnswer* ResponderFlow::find_kept(Psn psn) const {
 void ResponderFlow::pass(std::uint32_t packets, bool ends_message) {
   state_.expected = state_.expected.plus(packets);
   if (ends_message) state_.message_number = (state_.message_number + 1) & kMessageMask;
+  drop_old_answers();
+}
+
+// A kept answer whose number is half of all numbers away would be taken for one to come.
+void ResponderFlow::drop_old_answers() {
+  const auto is_old = [this](const KeptAnswer& kept) {
+    return state_.expected.steps_from(kept.first.plus(kept.packets)) > kMostSteps;
+  };
+  while (!state_.kept.empty() && is_old(state_.kept.front())) {
+    state_.kept.erase(state_.kept.begin());
+  }
 }
 
 // Of all that has arrived.
@@ -309,8 +328,9 @@ void ResponderFlow::acknowledge() {
 // lost, and rdma_rxe takes an acknowledgement with its number for the answer: it would tell its
 // program that the READ or the atomic is done.
 void ResponderFlow::acknowledge_again(Psn repeated) {
-  const auto fetch = std::ranges::find_if(
-      state_.kept, [repeated](const KeptAnswer& kept) { return repeated.is_before(kept.first); });
+  const auto fetch = std::ranges::find_if(state_.kept, [&](const KeptAnswer& kept) {
+    return state_.expected.steps_from(repeated) > state_.expected.steps_from(kept.first);
+  });
   if (fetch == state_.kept.end()) return acknowledge();
   add_answer({.kind = Answer::Kind::kAcknowledge,
               .psn = fetch->first.plus(Psn::kMask),

@@ -51,7 +51,7 @@ struct ResponderState {
   bool has_told_gap = false;         // the peer knows which packet is missing
   bool has_told_wait = false;        // the peer knows that no receive was posted
   bool has_refused = false;          // for good: the connection is broken
-  std::vector<KeptAnswer> kept;      // at most max_dest_reads, the newest last
+  std::vector<KeptAnswer> kept;      // at most max_dest_reads, of late, the newest last
 
   friend bool operator==(const ResponderState&, const ResponderState&) = default;
 };
@@ -66,7 +66,7 @@ class ResponderFlow {
   // peer asks for them again. nullopt: part of a message has arrived.
   std::optional<ResponderState> state() const;
   // REQUIRES: no packet has come yet.
-  void restore(const ResponderState& state) { state_ = state; }
+  void restore(const ResponderState& state);
 
   // How many READs and atomics the peer may have under way.
   void set_max_reads(std::uint8_t max_reads);
@@ -115,6 +115,7 @@ class ResponderFlow {
   bool has_valid_size(const wire::roce::Packet& packet) const;
   void keep(const KeptAnswer& answer);
   const KeptAnswer* find_kept(verbs::Psn psn) const;
+  void drop_old_answers();
   void read_again(const wire::roce::Packet& packet, const KeptAnswer& kept);
   void pass(std::uint32_t packets, bool ends_message);
   void acknowledge();

@@ -82,6 +82,12 @@ class RocePeer : public testing::Test {
     packet.length = length;
     return packet;
   }
+  Packet write_of_peer(std::uint32_t psn) const {
+    Packet packet = of_peer(Opcode::kWriteOnly, psn);
+    packet.address = buffer_.start;
+    packet.rkey = buffer_.key;
+    return packet;
+  }
   Packet add_of_peer(std::uint32_t psn) const {
     Packet packet = of_peer(Opcode::kFetchAdd, psn);
     packet.address = word_.start;
@@ -339,6 +345,31 @@ TEST_F(RocePeer, AReadThatIsNoLongerKeptIsNotAnsweredAgain) {
   EXPECT_THAT(sent_, IsEmpty());
   hear(read_of_peer(kFirstPsn + 1, 0, kMtu));
   EXPECT_THAT(sent_psns(), ElementsAre(kFirstPsn + 1));
+}
+
+// Numbers wrap: what is kept of a READ long ago would be one to come, and an acknowledgement up to
+// there would say that packets have arrived which have not.
+TEST_F(RocePeer, AReadOfLongAgoIsForgotten) {
+  constexpr std::uint32_t kLong = 1u << 22;
+  connect();
+  hear(read_of_peer(kFirstPsn, 0, kMtu));
+  auto state = *rig_.roce().state_of(*qp_->qp);
+  for (const std::uint32_t passed : {kLong - 9, kLong, 3 * kLong, 7 * kLong}) {
+    const std::uint32_t number = qp_->qp->number();
+    qp_.reset();
+    qp_ = rig_.a().queue_pair(verbs::QpType::kReliableConnected, false, number);
+    connect();
+    const std::uint32_t expected = (kFirstPsn + 1 + passed) & verbs::Psn::kMask;
+    state.responder.expected = verbs::Psn(expected);
+    rig_.roce().restore(*qp_->qp, state);
+    sent_.clear();
+    hear(write_of_peer(expected));
+    hear(write_of_peer(expected));
+    EXPECT_THAT(sent_psns(), ElementsAre(expected, expected)) << passed;
+    hear(read_of_peer(kFirstPsn, 0, kMtu));
+    const bool is_answered = sent_opcodes() == std::vector{Opcode::kReadResponseOnly};
+    EXPECT_EQ(is_answered, passed < kLong) << passed;
+  }
 }
 
 TEST_F(RocePeer, ReadsBeyondTheRegionAreRefused) {
