@@ -34,6 +34,7 @@ constexpr MacBytes kGuestMac = {0x02, 0x50, 0x56, 0, 0, 9};
 constexpr MacBytes kFarMac = {0x02, 0, 0, 0, 0, 1};
 constexpr MacBytes kStrangerMac = {0x02, 0, 0, 0, 0, 7};
 constexpr MacBytes kUnknownMac = {0x02, 0, 0, 0, 0, 8};  // which the bridge floods
+constexpr MacBytes kIpv6Group = {0x33, 0x33, 0, 0, 0, 1};
 constexpr MacBytes kBroadcast = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 // struct virtio_net_hdr of linux/virtio_net.h, which C++ cannot read.
 struct VnetHeader {
@@ -196,6 +197,8 @@ TEST_P(RocePortTrafficTest, RoceOfOthersComesToThePortAndAllElseToTheGuest) {
       ipv4_frame(kGuestMac, kFarMac, {.fragment = 0}),
       ipv6_frame(kGuestMac, kFarMac, kRoceUdp),
       roce_v1_frame(kGuestMac, kFarMac),
+      ipv4_frame(kBroadcast, kFarMac, {.payload = 64}),
+      ipv6_frame(kIpv6Group, kFarMac, kRoceUdp),
   };
   const std::vector<Frame> others = {
       ipv4_frame(kGuestMac, kFarMac, {.port = kHelloUdp}),
@@ -208,6 +211,8 @@ TEST_P(RocePortTrafficTest, RoceOfOthersComesToThePortAndAllElseToTheGuest) {
       arp_reply(kGuestMac, kFarMac),
       arp_reply(kBroadcast, kFarMac),
       roce_v1_frame(kUnknownMac, kFarMac),
+      ipv4_frame(kUnknownMac, kFarMac, {}),
+      ipv6_frame(kUnknownMac, kFarMac, kRoceUdp),
       ethernet_frame(kGuestMac, kFarMac, 0x88B5, {}),
   };
   for (std::size_t i = 0; i < others.size(); ++i) {

@@ -17,6 +17,7 @@ constexpr std::uint16_t kRoceV1 = 0x8915;
 constexpr std::uint32_t kDestination = 0;
 constexpr std::uint32_t kSource = 6;
 constexpr std::uint32_t kType = 12;
+constexpr std::uint8_t kGroup = 0x01;  // in the first byte of a MAC address
 constexpr std::uint32_t kNetwork = ETH_HLEN;
 constexpr std::uint32_t kUdpOverIpv4 = kNetwork + 20;
 constexpr std::uint32_t kUdpOverIpv6 = kNetwork + 40;
@@ -48,8 +49,11 @@ TrafficRule take(std::uint32_t number, const FrameFilter& filter, RuleAct act, i
 std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port) {
   const FrameFilter any = FrameFilter().has_no_vlan();
   const FrameFilter own = FrameFilter(any).mac_is(kDestination, mac);
-  return {take(1, add_ipv4(any), RuleAct::kSend, port),
-          take(2, add_ipv6(any), RuleAct::kSend, port), take(3, add_v1(own), RuleAct::kSend, port)};
+  const FrameFilter group = FrameFilter(any).byte_is(kDestination, kGroup, kGroup);
+  return {take(1, add_ipv4(own), RuleAct::kSend, port),
+          take(2, add_ipv6(own), RuleAct::kSend, port), take(3, add_v1(own), RuleAct::kSend, port),
+          take(4, add_ipv4(group), RuleAct::kSend, port),
+          take(5, add_ipv6(group), RuleAct::kSend, port)};
 }
 
 std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap) {

@@ -12,11 +12,12 @@
 
 namespace paravane::ethernet {
 
-// For frames that the guest's tap sends, which are those to the guest. RoCE v2 goes to the port:
-// UDP to port 4791, in IPv4 without options and not a fragment, or in IPv6 without extension
-// headers. So does RoCE v1 to the adapter's own MAC address, but not that of others, which a bridge
-// floods to all taps. A priority tag does not matter, and the port sends it with the frame; a frame
-// of a VLAN stays the guest's. All else is left to the guest.
+// For frames that the guest's tap sends, which are those to the guest. RoCE v2 to the adapter's MAC
+// address or a group goes to the port: UDP to port 4791, in IPv4 without options and not a
+// fragment, or in IPv6 without extension headers. So does RoCE v1 to the adapter's own MAC address.
+// RoCE to others, which a bridge floods to all taps as long as it does not know them, does not. A
+// priority tag does not matter, and the port sends it with the frame; a frame of a VLAN stays the
+// guest's. All else is left to the guest.
 std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port);
 
 // For frames that the port receives, which are those that the engine writes. RoCE as above, without
