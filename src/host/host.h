@@ -254,8 +254,14 @@ class Host final : public model::Management, public metrics::MetricsSource {
   PortUse port_use(const model::VmSpec& spec, const model::AdapterSpec& adapter) const;
   std::vector<PortUse> port_uses() const;
   model::RoceStatus roce_status(const PortUse& use) const;
-  // The port is not wanted any more.
-  void close_roce(const model::AdapterName& adapter);
+  // The worker has a port that was opened for it, or could not take it.
+  void on_roce_opened(const privsep::RocePortNote& port, const Status& opened);
+  // Another program has deleted the port.
+  void on_roce_lost(const model::AdapterName& adapter);
+  // These are not wanted any more.
+  void close_roce(const std::vector<model::AdapterName>& adapters);
+  // The next plan asks for the port again, although nothing else changed.
+  void forget_roce(const model::AdapterName& adapter);
   // Tells the worker why adapters reach no native endpoints, where that has changed.
   void tell_roce_closed();
   std::uint32_t makings_of(const model::AdapterName& adapter) const;
@@ -310,7 +316,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
-  std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // those that are open
+  std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // that the worker was given
   std::map<model::AdapterName, std::string> roce_closed_;       // as the worker was told
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread

@@ -74,6 +74,7 @@ model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
   if (!kept) {
     if (made) take_back_ports(adapter_names(*changed));
     bring_back(vm);
+    network_->apply();  // a port that was made anew has no RoCE port yet
     return std::unexpected(kept.error());
   }
   const model::VmSpec before = std::exchange(vm, {.spec = *changed, .problems = {}}).spec;

@@ -146,7 +146,7 @@ model::ApiResult<NetworkChange> HostNetwork::draft(
   config.changed = {};
   config.applied = {};
   config.roce_changed = {};
-  config.roce_port_gone = {};
+  config.roce_ports_gone = {};
   config.tell = {};
   HostNetwork draft(std::move(config), writes, uses_);
   draft.network_ = network_;
@@ -237,11 +237,12 @@ std::vector<model::MendedLink> HostNetwork::apply() {
 // First, so that the engine does not hold a port that is being removed.
 void HostNetwork::tell_roce_ports(const privsep::SwitchPlan& plan) {
   auto wanted = with_mtus(plan);
+  std::vector<model::AdapterName> gone;
   for (const auto& known : roce_ports_) {
-    const bool stays = std::ranges::find(wanted, known) != wanted.end();
-    const privsep::SwitchPlan::RocePort& port = known.first;
-    if (!stays && config_.roce_port_gone) config_.roce_port_gone({port.vm, port.adapter});
+    if (std::ranges::find(wanted, known) != wanted.end()) continue;
+    gone.push_back({known.first.vm, known.first.adapter});
   }
+  if (!gone.empty() && config_.roce_ports_gone) config_.roce_ports_gone(gone);
   roce_ports_ = std::move(wanted);
 }
 

@@ -31,6 +31,7 @@
 #include "model/network_management.h"
 #include "model/vm.h"
 #include "model/vmknic.h"
+#include "privsep/roce_port_note.h"
 #include "privsep/switch_line.h"
 #include "privsep/switch_maker.h"
 #include "store/network_inventory.h"
@@ -61,8 +62,8 @@ struct HostNetworkConfig {
   // Called before and after this host's interfaces are made, since what why_no_roce() says may have
   // changed.
   std::function<void()> roce_changed{};
-  // An adapter's RoCE port is not wanted any more.
-  std::function<void(const model::AdapterName&)> roce_port_gone{};
+  // These adapters' RoCE ports are not wanted any more.
+  std::function<void(const std::vector<model::AdapterName>&)> roce_ports_gone{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const model::Network&)> changed{};
   // Events about the creation of switches; empty: no events.
@@ -122,8 +123,9 @@ class HostNetwork final : public model::NetworkManagement {
     model::LinkFault fault{};
   };
   TapProblem tap_problem(const PortUse& use) const;
-  // Whether the last plan has a RoCE port of the adapter.
-  bool wants_roce(const model::AdapterName& adapter) const;
+  // Whether the last plan has this port, and not one of the adapter that was opened for a plan
+  // before it.
+  bool wants_roce(const privsep::RocePortNote& port) const;
   // Why an adapter of this host reaches no native RoCE endpoints; empty: nothing is in the way.
   std::string why_no_roce(const PortUse& use) const;
 

@@ -41,9 +41,11 @@ auto HostNetwork::tap_problem(const PortUse& use) const -> TapProblem {
   return {};
 }
 
-bool HostNetwork::wants_roce(const model::AdapterName& adapter) const {
-  return std::ranges::any_of(roce_ports_, [&adapter](const auto& known) {
-    return known.first.vm == adapter.vm && known.first.adapter == adapter.number;
+bool HostNetwork::wants_roce(const privsep::RocePortNote& port) const {
+  return std::ranges::any_of(roce_ports_, [&port](const auto& known) {
+    const auto& [wanted, mtu] = known;
+    return wanted.vm == port.adapter.vm && wanted.adapter == port.adapter.number &&
+           wanted.making == port.making && mtu == port.mtu;
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "host/recording_maker_test.h"
 #include "store/damaged_rows_test.h"
 #include "store/store.h"
 #include "testing/temp_dir.h"
@@ -17,18 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using verbs::SegmentId;
-
-class RecordingMaker final : public privsep::SwitchMaker {
- public:
-  privsep::SwitchReport make(const privsep::SwitchPlan& plan) override {
-    last = plan;
-    ++times;
-    return report;
-  }
-  privsep::SwitchPlan last;
-  int times = 0;
-  privsep::SwitchReport report;
-};
 
 class HostNetworkTest : public testing::Test {
  protected:
@@ -48,10 +37,12 @@ class HostNetworkTest : public testing::Test {
                                 if (!uses_.empty())
                                   told_.push_back(network_->why_no_roce(uses_[0]));
                               },
-                          .roce_port_gone =
-                              [this](const model::AdapterName& adapter) {
-                                told_.push_back(to_string(adapter) + " gone, " +
-                                                std::to_string(maker_.times) + " plans before");
+                          .roce_ports_gone =
+                              [this](const std::vector<model::AdapterName>& gone) {
+                                for (const model::AdapterName& adapter : gone) {
+                                  told_.push_back(to_string(adapter) + " gone, " +
+                                                  std::to_string(maker_.times) + " plans before");
+                                }
                               }},
         *store_, [this] { return uses_; });
     ASSERT_TRUE(network_->load());
@@ -111,14 +102,17 @@ TEST_F(HostNetworkTest, SetsTheRoceOfAPortGroupWhileAdaptersAreInIt) {
   EXPECT_EQ(native->spec.vlan, 10u) << "all else stays";
   EXPECT_THAT(maker_.last.roce_ports, ElementsAre(privsep::SwitchPlan::RocePort{
                                           .vm = "db1", .adapter = 1, .mac = kMac, .making = 3}));
-  EXPECT_TRUE(network_->wants_roce({"db1", 1}));
+  EXPECT_TRUE(network_->wants_roce({.adapter = {"db1", 1}, .making = 3}));
+  EXPECT_FALSE(network_->wants_roce({.adapter = {"db1", 1}, .making = 2})) << "of another plan";
+  EXPECT_FALSE(network_->wants_roce({.adapter = {"db1", 1}, .making = 3, .mtu = 9000}))
+      << "of another plan";
   start();
   EXPECT_TRUE(network_->find_port_group("a")->spec.native_roce) << "kept";
 
   network_->apply();
   ASSERT_TRUE(network_->set_port_group_roce("a", false));
   EXPECT_THAT(maker_.last.roce_ports, IsEmpty());
-  EXPECT_FALSE(network_->wants_roce({"db1", 1}));
+  EXPECT_FALSE(network_->wants_roce({.adapter = {"db1", 1}, .making = 3}));
   EXPECT_EQ(network_->set_port_group_roce("x", true).error().code, ApiErrorCode::kNotFound);
 }
 

@@ -1,37 +1,65 @@
 // Host: the RoCE ports of adapters, through which they reach native RoCE endpoints, and why an
 // adapter has none.
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
-#include "base/log.h"
 #include "host/host.h"
 
 namespace paravane::host {
 
 void Host::open_roce(const privsep::RocePortNote& port, UniqueFd tap) {
-  // The keeper opened it for a plan before the last one, and has removed it.
-  if (!network_->wants_roce(port.adapter)) return;
-  changes_.info("{}: reaches native RoCE endpoints, network MTU {}{}", to_string(port.adapter),
-                port.mtu,
-                port.takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
-  roce_ports_[port.adapter] = {.open = true, .superframes = port.takes_superframes};
+  // Without a descriptor in the way, the keeper opens the right one at its next look.
+  if (!network_->wants_roce(port)) return;
+  roce_ports_.erase(port.adapter);
   auto shared = std::make_shared<worker::RoceTap>(std::move(tap), port.takes_superframes, port.mtu);
-  worker_->post([this, name = port.adapter, shared = std::move(shared)] {
-    const Status opened = ports_->open_roce(name, std::move(*shared));
-    if (!opened) log::warn("{}: RoCE port: {}", to_string(name), opened.error().message);
+  worker_->post([this, port, shared = std::move(shared)] {
+    const Status opened = ports_->open_roce(port.adapter, std::move(*shared));
+    if (config_.post) config_.post([this, port, opened] { on_roce_opened(port, opened); });
   });
 }
 
-void Host::close_roce(const model::AdapterName& adapter) {
-  roce_ports_.erase(adapter);
+void Host::on_roce_opened(const privsep::RocePortNote& port, const Status& opened) {
+  if (!network_->wants_roce(port)) return;
+  const std::string name = to_string(port.adapter);
+  if (!opened) {
+    forget_roce(port.adapter);
+    roce_ports_[port.adapter] = {
+        .closed = fmt::format("the worker cannot take its RoCE port: {}", opened.error().message)};
+    changes_.error("{}: RoCE port: {}. Open it again with: paravane vds repair", name,
+                   opened.error().message);
+    return;
+  }
+  roce_ports_[port.adapter] = {.open = true, .superframes = port.takes_superframes};
+  changes_.info("{}: reaches native RoCE endpoints, network MTU {}{}", name, port.mtu,
+                port.takes_superframes ? "" : ", one packet per call (this kernel has no USO)");
+}
+
+void Host::on_roce_lost(const model::AdapterName& adapter) {
+  if (roce_ports_.erase(adapter) == 0) return;
+  changes_.warn("{}: another program has deleted its RoCE port; it is made again",
+                to_string(adapter));
+  forget_roce(adapter);
+  network_->apply();
+}
+
+void Host::close_roce(const std::vector<model::AdapterName>& adapters) {
+  for (const model::AdapterName& adapter : adapters) roce_ports_.erase(adapter);
   // The keeper cannot open a port while the engine has it. A worker that does not answer closes it
-  // later.
+  // when it turns again.
   if (!worker_) return;
-  static_cast<void>(worker_->ask([this, adapter] {
-    ports_->close_roce(adapter);
+  const auto close = [this, adapters] {
+    for (const model::AdapterName& adapter : adapters) ports_->close_roce(adapter);
     return true;
-  }));
+  };
+  if (!worker_->ask(close)) worker_->post([close] { close(); });
+}
+
+void Host::forget_roce(const model::AdapterName& adapter) {
+  roce_ports_.erase(adapter);
+  ++makings_[adapter];
 }
 
 PortUse Host::port_use(const model::VmSpec& spec, const model::AdapterSpec& adapter) const {
@@ -44,9 +72,10 @@ PortUse Host::port_use(const model::VmSpec& spec, const model::AdapterSpec& adap
 }
 
 model::RoceStatus Host::roce_status(const PortUse& use) const {
+  // A port that is open reaches nothing while something is wrong with its rules.
+  if (std::string why = network_->why_no_roce(use); !why.empty()) return {.closed = std::move(why)};
   const auto port = roce_ports_.find(use.adapter);
-  if (port != roce_ports_.end()) return port->second;
-  return {.closed = network_->why_no_roce(use)};
+  return port != roce_ports_.end() ? port->second : model::RoceStatus{};
 }
 
 void Host::tell_roce_closed() {

@@ -23,6 +23,9 @@ void Host::settle() {
   vms_ = std::move(kept);
   const auto left = states();
   if (!left || !make_missing_ports(*left)) return;
+  // What the worker was told of RoCE ports may be lost, too.
+  roce_closed_.clear();
+  for (const PortUse& use : port_uses()) forget_roce(use.adapter);
   network_->settle();
   tell_cluster();
   again.keep();

@@ -102,7 +102,10 @@ Host::Host(HostConfig config, std::function<void()> on_stop)
 // The worker tells the control thread; without a cluster this is not needed.
 worker::PortEvents Host::port_events() {
   const auto say = [this](model::Event event) { tell(std::move(event)); };
-  if (config_.cluster == nullptr) return {.tell = say};
+  const auto roce_lost = [this](const model::AdapterName& adapter) {
+    if (config_.post) config_.post([this, adapter] { on_roce_lost(adapter); });
+  };
+  if (config_.cluster == nullptr) return {.tell = say, .roce_lost = roce_lost};
   return {.gids_changed =
               [this](std::vector<worker::SharedGid> gids) {
                 config_.post([this, gids = std::move(gids)] {
@@ -115,7 +118,8 @@ worker::PortEvents Host::port_events() {
                   if (channels_ != nullptr) channels_->on_channel_lost(lost);
                 });
               },
-          .tell = say};
+          .tell = say,
+          .roce_lost = roce_lost};
 }
 
 // The worker's thread.
@@ -172,7 +176,8 @@ model::ApiResult<void> Host::open_network() {
                 if (vmkernel_) vmkernel_->on_applied();
               },
           .roce_changed = [this] { tell_roce_closed(); },
-          .roce_port_gone = [this](const model::AdapterName& adapter) { close_roce(adapter); },
+          .roce_ports_gone =
+              [this](const std::vector<model::AdapterName>& adapters) { close_roce(adapters); },
           .changed =
               [this](const model::Network& network) {
                 tell_network(network);
@@ -299,6 +304,7 @@ void Host::take_back_ports(std::vector<model::AdapterName> names) {
 }
 
 void Host::put_back_port(const model::VmSpec& spec, const model::AdapterSpec& adapter) {
+  ++makings_[{spec.name, adapter.number}];
   worker_->post([this, port = port_config(spec, adapter)] {
     const Status made = ports_->add(port);
     if (made) return;

@@ -141,6 +141,7 @@ void Keeper::give_roce_ports() {
     const privsep::Note note{
         .kind = privsep::Note::Kind::kRocePort,
         .text = privsep::print(privsep::RocePortNote{.adapter = {port.vm, port.adapter},
+                                                     .making = port.making,
                                                      .mtu = port.mtu,
                                                      .takes_superframes = port.takes_superframes})};
     if (link_.send(note, port.tap)) continue;

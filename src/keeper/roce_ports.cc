@@ -77,6 +77,7 @@ void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::strin
   given_[adapter] = given;
   opened_.push_back({.vm = port.vm,
                      .adapter = port.adapter,
+                     .making = port.making,
                      .tap = std::move(opened->tap),
                      .mtu = mtu,
                      .takes_superframes = opened->header_bytes != 0});

@@ -23,6 +23,7 @@ namespace paravane::keeper {
 struct OpenedRocePort {
   std::string vm;
   std::uint32_t adapter = 1;
+  std::uint32_t making = 0;  // of the plan
   UniqueFd tap;
   std::uint32_t mtu = 1500;        // of the adapter's switch
   bool takes_superframes = false;  // the kernel cuts UDP apart

@@ -23,27 +23,27 @@ std::string_view take_word(std::string_view& text) {
 
 // All of `word`.
 bool take_number(std::string_view word, std::uint32_t& number) {
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, number);
-  return error == std::errc{} && rest == end;
+  const auto [rest, error] = std::from_chars(word.begin(), word.end(), number);
+  return error == std::errc{} && rest == word.end();
 }
 
 }  // namespace
 
 std::string print(const RocePortNote& note) {
-  return fmt::format("{} {} {} {}", note.adapter.vm, note.adapter.number, note.mtu,
+  return fmt::format("{} {} {} {} {}", note.adapter.vm, note.adapter.number, note.making, note.mtu,
                      note.takes_superframes ? kSuperframes : kPackets);
 }
 
 Result<RocePortNote> parse_roce_port_note(std::string_view text) {
   const std::string_view vm = take_word(text);
   const std::string_view number = take_word(text);
+  const std::string_view making = take_word(text);
   const std::string_view mtu = take_word(text);
   RocePortNote note{.adapter = {std::string(vm), 0}, .takes_superframes = text == kSuperframes};
   const bool is_good = model::check_name(vm) && take_number(number, note.adapter.number) &&
                        note.adapter.number >= 1 && note.adapter.number <= model::kMaxAdapters &&
-                       take_number(mtu, note.mtu) && note.mtu <= kMostMtu &&
-                       (note.takes_superframes || text == kPackets);
+                       take_number(making, note.making) && take_number(mtu, note.mtu) &&
+                       note.mtu <= kMostMtu && (note.takes_superframes || text == kPackets);
   if (!is_good) return fail(Errc::kInvalidArgument, "not a RoCE port");
   return note;
 }

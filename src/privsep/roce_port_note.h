@@ -1,5 +1,5 @@
 // RocePortNote: what the keeper (the privileged process) says of a RoCE port whose descriptor comes
-// with the message. As text it is "VM NUMBER MTU superframes" or "VM NUMBER MTU packets".
+// with the message. As text it is "VM NUMBER MAKING MTU superframes" or "... packets".
 //
 // Plain values; any thread.
 
@@ -16,6 +16,7 @@ namespace paravane::privsep {
 
 struct RocePortNote {
   model::AdapterName adapter;
+  std::uint32_t making = 0;        // as in the plan that it was opened for
   std::uint32_t mtu = 1500;        // of the port's network, in bytes
   bool takes_superframes = false;  // the kernel cuts UDP apart; frames have a vnet header
 

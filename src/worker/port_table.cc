@@ -216,7 +216,10 @@ Status PortTable::open_roce(const model::AdapterName& name, RoceTap tap) {
   close_roce(name);
   auto door =
       std::make_unique<transport_roce::TapDoor>(std::move(tap.tap), tap.takes_superframes, tap.mtu);
-  const Status watched = roce_tenant_.watch(found->second->id(), door->fd());
+  const Status watched = roce_tenant_.watch(found->second->id(), door->fd(), [this, name] {
+    close_roce(name);
+    if (events_.roce_lost) events_.roce_lost(name);
+  });
   if (watched) found->second->set_door(std::move(door));
   return watched;
 }

@@ -64,6 +64,8 @@ struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
   std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
   std::function<void(model::Event)> tell{};
+  // Another program has deleted the interface of an adapter's RoCE port, which is closed now.
+  std::function<void(const model::AdapterName&)> roce_lost{};
 };
 
 // A RoCE port's descriptor, as transport_roce::TapDoor takes it.

@@ -4,8 +4,13 @@
 
 namespace paravane::worker {
 
-Status RoceTenant::watch(verbs::AdapterId id, int fd) {
-  return loop_.watch(fd, EPOLLIN, [this, id, fd](std::uint32_t) { on_readable(id, fd); });
+Status RoceTenant::watch(verbs::AdapterId id, int fd, std::function<void()> on_gone) {
+  return loop_.watch(fd, EPOLLIN, [this, id, fd, gone = std::move(on_gone)](std::uint32_t events) {
+    if ((events & (EPOLLERR | EPOLLHUP)) == 0) return on_readable(id, fd);
+    // It says so at each look, whatever it is watched for.
+    unwatch(fd);
+    gone();
+  });
 }
 
 void RoceTenant::unwatch(int fd) {

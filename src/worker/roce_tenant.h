@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "base/event_loop.h"
@@ -25,9 +26,10 @@ class RoceTenant final : public Tenant {
              Duration watch_for)
       : transport_(transport), loop_(loop), clock_(clock), watch_for_(watch_for) {}
 
-  // Reads the port of an adapter when its door's descriptor has frames, until unwatch(). Errors: as
-  // EventLoop::watch().
-  Status watch(verbs::AdapterId id, int fd);
+  // Reads the port of an adapter when its door's descriptor has frames, until unwatch(). Calls
+  // `on_gone` when the interface behind it was deleted, after unwatch(); it may close the
+  // descriptor. Errors: as EventLoop::watch().
+  Status watch(verbs::AdapterId id, int fd, std::function<void()> on_gone);
   void unwatch(int fd);
 
   bool has_work() const override { return readable_ || transport_.has_work(); }

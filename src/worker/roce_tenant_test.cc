@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <array>
 
 #include "base/unique_fd.h"
 #include "testing/roce_rig.h"
@@ -15,7 +18,9 @@ using std::chrono::milliseconds;
 // The descriptor stands for that of a tap which always has a frame.
 class RoceTenantTest : public testing::Test {
  protected:
-  RoceTenantTest() { EXPECT_TRUE(tenant_.watch(verbs::AdapterId{0}, readable_.get())); }
+  RoceTenantTest() {
+    EXPECT_TRUE(tenant_.watch(verbs::AdapterId{0}, readable_.get(), [this] { ++gone_; }));
+  }
   // How many callbacks of descriptors ran.
   int look() { return loop_->poll(Duration::zero()).value_or(-1); }
   void turn() {
@@ -38,6 +43,7 @@ class RoceTenantTest : public testing::Test {
   fake::RoceRig rig_;
   UniqueFd readable_{::eventfd(1, EFD_CLOEXEC)};
   std::unique_ptr<EventLoop> loop_ = EventLoop::create().value();
+  int gone_ = 0;
   RoceTenant tenant_{rig_.roce(), *loop_, rig_.turn_clock(), microseconds(200)};
 };
 
@@ -71,6 +77,27 @@ TEST_F(RoceTenantTest, NothingIsLeftOfAPortThatIsClosedWhileItIsFlooded) {
   rig_.skip(milliseconds(100));
   turn();
   EXPECT_EQ(look(), 0);
+}
+
+// The kernel says so of a tap without an interface, whatever it is watched for.
+TEST_F(RoceTenantTest, APortWhoseInterfaceWasDeletedWakesTheWorkerOnce) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+  UniqueFd tap(ends[0]);
+  UniqueFd interface(ends[1]);
+  int gone = 0;
+  ASSERT_TRUE(tenant_.watch(verbs::AdapterId{1}, tap.get(), [&] {
+    ++gone;
+    tap.reset();
+  }));
+  tenant_.unwatch(readable_.get());
+  EXPECT_EQ(look(), 0);
+  interface.reset();
+  EXPECT_EQ(look(), 1);
+  EXPECT_EQ(gone, 1);
+  EXPECT_FALSE(tenant_.has_work());
+  EXPECT_EQ(look(), 0);
+  EXPECT_EQ(gone_, 0);
 }
 
 }  // namespace
