@@ -102,6 +102,7 @@ void RequesterFlow::give_back() {
   next_ = state_.unanswered;
   requests_.clear();
   fetches_ = 0;
+  is_known_ = false;
   failed_.reset();
   timed_.reset();
 }
@@ -159,6 +160,7 @@ bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) 
     }
     note_sent(psn, now);
     --room;
+    if (awaits_part()) break;
     if (outgoing.last().is_before(next_)) ++at;
   }
   return true;
@@ -169,9 +171,10 @@ bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) 
 Outlet::Added RequesterFlow::send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
                                        verbs::Budget& budget) {
   const auto number = static_cast<std::uint32_t>(next_.distance_from(outgoing.first));
+  const std::uint32_t fetched = outgoing.brings_bytes() ? packets_to_fetch(outgoing) : 0;
   scratch_.clear();
   Packet packet =
-      outgoing.brings_bytes() ? fetch_packet(outgoing, number) : data_packet(outgoing, number);
+      fetched > 0 ? fetch_packet(outgoing, number, fetched) : data_packet(outgoing, number);
   packet.wants_ack = packet.wants_ack || fills_window;
   if (packet.payload_bytes > 0) {
     const Outcome found = qp_.gather(*outgoing.request, std::uint64_t{number} * facts_.mtu,
@@ -189,7 +192,8 @@ Outlet::Added RequesterFlow::send_next(const Outgoing& outgoing, bool fills_wind
   if (added != Outlet::Added::kDone) return added;
   budget.bytes -= std::max<std::int64_t>(packet.payload_bytes, 1);
   budget.operations -= 1;
-  next_ = outgoing.brings_bytes() ? outgoing.last().next() : next_.next();
+  next_ = next_.plus(std::max(fetched, 1u));
+  is_in_read_ = fetched > 0 && !outgoing.last().is_before(next_);
   return added;
 }
 
@@ -212,8 +216,19 @@ Packet RequesterFlow::data_packet(const Outgoing& outgoing, std::uint32_t number
   return packet;
 }
 
-// A READ, from packet `number` of its answer on; or an atomic.
-Packet RequesterFlow::fetch_packet(const Outgoing& outgoing, std::uint32_t number) const {
+// IBTA 9.7.5.1.3: what is asked for again is part of one request that the peer has.
+std::uint32_t RequesterFlow::packets_to_fetch(const Outgoing& outgoing) const {
+  const bool is_again = next_.is_before(state_.sent);
+  const bool was_cut = is_again && !outgoing.last().is_before(state_.sent);
+  const Psn end = was_cut ? state_.sent : outgoing.last().next();
+  const auto packets = static_cast<std::uint32_t>(end.distance_from(next_));
+  const bool may_be_cut = !is_again || (is_known_ && next_ == state_.unanswered);
+  return may_be_cut ? std::min(packets, parts_.packets()) : packets;
+}
+
+// A READ, for `packets` of its answer from `number` on; or an atomic.
+Packet RequesterFlow::fetch_packet(const Outgoing& outgoing, std::uint32_t number,
+                                   std::uint32_t packets) const {
   const verbs::SendRequest& request = *outgoing.request;
   const bool swaps = request.opcode == WrOpcode::kCompareAndSwap;
   const Opcode opcode = request.opcode == WrOpcode::kRdmaRead
@@ -224,7 +239,8 @@ Packet RequesterFlow::fetch_packet(const Outgoing& outgoing, std::uint32_t numbe
   packet.wants_ack = true;
   packet.address = request.remote_addr + skipped;
   packet.rkey = request.rkey;
-  packet.length = static_cast<std::uint32_t>(outgoing.length - skipped);
+  packet.length = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(outgoing.length - skipped, std::uint64_t{packets} * facts_.mtu));
   packet.swap_or_add = swaps ? request.swap : request.compare_add;
   packet.compare = request.compare_add;
   return packet;
@@ -238,6 +254,7 @@ void RequesterFlow::note_sent(Psn psn, Instant now) {
     return;
   }
   state_.sent = next_;
+  if (psn == state_.unanswered) is_known_ = false;
   if (!timed_) timed_ = {.psn = psn, .sent_at = now};
 }
 
@@ -261,11 +278,11 @@ void RequesterFlow::on_acknowledge(const Packet& packet, Instant now) {
     return on_refusal(psn, packet.syndrome, now);
   }
   if (kind != 0) return counters_.bad_responses.add();
-  static_cast<void>(pass_to(psn.next(), now));
+  static_cast<void>(pass_to(psn.next(), psn, now));
 }
 
 void RequesterFlow::on_refusal(Psn psn, std::uint8_t syndrome, Instant now) {
-  if (!pass_to(psn, now) || requests_.empty()) return;
+  if (!pass_to(psn, psn, now) || requests_.empty()) return;
   const auto value = static_cast<std::uint8_t>(syndrome & kValueMask);
   if ((syndrome & kKindMask) == kIsNotReady) {
     return fail({.kind = Outcome::Kind::kReceiverNotReady, .rnr_timer = value}, now);
@@ -286,28 +303,34 @@ void RequesterFlow::go_back(Instant now) {
                              now - gone_back_->sent_at < retransmission_.wait() / 4;
   if (was_just_done) return;
   retransmission_.on_loss();
+  send_again(now);
+}
+
+void RequesterFlow::send_again(Instant now) {
   failed_.reset();  // it is found again, when all before it is sent
   gone_back_ = {.psn = state_.unanswered, .sent_at = now};
   next_ = state_.unanswered;
   timed_.reset();
+  if (requests_.front().request->opcode == WrOpcode::kRdmaRead) parts_.on_loss();
 }
 
 // A peer sends all of an answer before it looks at the next request, and answers each request for
 // the rest of a READ with all of that. So it is asked once, and again when it has been silent for a
-// while.
-void RequesterFlow::ask_again(Instant now) {
+// while. Answers to what was not sent again yet are older than the last request.
+void RequesterFlow::ask_again(Psn heard, Instant now) {
+  const bool is_old = !heard.is_before(next_);
   const bool was_asked = gone_back_ && gone_back_->psn == state_.unanswered;
-  if (was_asked) return set_deadline(now);
+  if (is_old || was_asked) return set_deadline(now);
   go_back(now);
 }
 
-bool RequesterFlow::pass_to(Psn psn, Instant now) {
+bool RequesterFlow::pass_to(Psn psn, Psn heard, Instant now) {
   const Psn before = state_.unanswered;
   while (!requests_.empty() && state_.unanswered.is_before(psn)) {
     const Outgoing& oldest = requests_.front();
     if (oldest.brings_bytes()) {  // an answer to a later request says that its own was lost
       note_progress(before, now);
-      ask_again(now);
+      ask_again(heard, now);
       return false;
     }
     if (psn.is_before(oldest.last().next())) {
@@ -338,6 +361,7 @@ void RequesterFlow::note_progress(Psn before, Instant now) {
 bool RequesterFlow::finish_oldest(Instant now) {
   if (requests_.front().brings_bytes()) --fetches_;
   requests_.pop_front();
+  is_known_ = false;
   const std::uint64_t ends = ends_;
   ++done_;
   qp_.on_outcome(Outcome{}, now);
@@ -355,11 +379,12 @@ void RequesterFlow::on_data(const wire::roce::Frame& frame, Instant now) {
   const Psn psn(frame.packet.psn);
   const Outgoing* outgoing = find(psn);
   if (outgoing == nullptr || !outgoing->brings_bytes()) return counters_.bad_responses.add();
-  if (!pass_to(outgoing->first, now) || requests_.empty()) return;
+  if (!pass_to(outgoing->first, psn, now) || requests_.empty()) return;
   outgoing = &requests_.front();
+  is_known_ = true;
   if (psn != state_.unanswered) {
     counters_.out_of_order.add();
-    return ask_again(now);
+    return ask_again(psn, now);
   }
   const auto number = static_cast<std::uint32_t>(psn.distance_from(outgoing->first));
   const Outcome taken = take(*outgoing, number, frame);
@@ -367,6 +392,7 @@ void RequesterFlow::on_data(const wire::roce::Frame& frame, Instant now) {
   if (!is_done(taken)) return fail(taken, now);
   const Psn before = state_.unanswered;
   state_.unanswered = psn.next();
+  parts_.on_data();
   note_progress(before, now);
   if (psn == outgoing->last()) static_cast<void>(finish_oldest(now));
 }
@@ -416,10 +442,7 @@ void RequesterFlow::on_timer(Instant now) {
   if (state_.unanswered.is_before(state_.sent)) {
     counters_.timeouts.add();
     retransmission_.on_timeout();
-    failed_.reset();
-    gone_back_ = {.psn = state_.unanswered, .sent_at = now};
-    next_ = state_.unanswered;
-    timed_.reset();
+    send_again(now);
   }
   set_deadline(now);
 }

@@ -6,6 +6,13 @@
 // order. Their packets then get the same numbers, and sending goes on with the first packet that
 // the peer has not acknowledged.
 //
+// Where packets are lost, a READ is asked for in parts, each of which has the numbers that its data
+// has in the READ. The next is asked for when the one before has come. So each READ has one request
+// under way, as the queue pair's limit wants it, and what was asked for and has not come is of one
+// request, also after it has gone back to the queue pair. A peer answers part of a request again,
+// but not what spans two. Until it is known to have the request, it gets all of it again, or it
+// might take the part for the request.
+//
 // Owner thread only. Source: IBTA volume 1, 9.7.
 
 #pragma once
@@ -18,6 +25,7 @@
 #include "transport/roce/counters.h"
 #include "transport/roce/flow_facts.h"
 #include "transport/roce/outlet.h"
+#include "transport/roce/read_parts.h"
 #include "transport/roce/retransmission.h"
 #include "verbs/psn.h"
 #include "verbs/queue_pair.h"
@@ -71,7 +79,7 @@ class RequesterFlow {
 
   // Whether compose() would send a packet.
   bool has_to_send() const {
-    return !requests_.empty() && !is_stuck() && next_.is_before(state_.end) &&
+    return !requests_.empty() && !is_stuck() && next_.is_before(state_.end) && !awaits_part() &&
            under_way() < retransmission_.window();
   }
   // Sends packets within `budget` and the window. False: the outlet is full.
@@ -101,6 +109,8 @@ class RequesterFlow {
     verbs::Psn last() const { return first.plus(packets - 1); }
   };
 
+  // Part of a READ was asked for, and has not come. Nothing may be sent before the rest of it.
+  bool awaits_part() const { return is_in_read_ && next_ != state_.unanswered; }
   bool is_stuck() const { return failed_.has_value(); }
   // Of the request with the packet `psn`; requests_.size(): none has it.
   std::size_t index_of(verbs::Psn psn) const;
@@ -109,7 +119,10 @@ class RequesterFlow {
   Outlet::Added send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
                           verbs::Budget& budget);
   wire::roce::Packet data_packet(const Outgoing& outgoing, std::uint32_t number) const;
-  wire::roce::Packet fetch_packet(const Outgoing& outgoing, std::uint32_t number) const;
+  wire::roce::Packet fetch_packet(const Outgoing& outgoing, std::uint32_t number,
+                                  std::uint32_t packets) const;
+  // Of the answer to `outgoing`, how much is asked for with next_.
+  std::uint32_t packets_to_fetch(const Outgoing& outgoing) const;
   void note_sent(verbs::Psn psn, Instant now);
 
   void on_acknowledge(const wire::roce::Packet& packet, Instant now);
@@ -117,13 +130,15 @@ class RequesterFlow {
   void on_data(const wire::roce::Frame& frame, Instant now);
   verbs::Outcome take(const Outgoing& outgoing, std::uint32_t number,
                       const wire::roce::Frame& frame);
-  // The peer has everything before `psn`. False: it has not, because a READ or an atomic before
-  // it was not answered, which is asked for again.
-  bool pass_to(verbs::Psn psn, Instant now);
+  // The peer has everything before `psn`, says its answer with the number `heard`. False: it has
+  // not, because a READ or an atomic before it was not answered, which is asked for again.
+  bool pass_to(verbs::Psn psn, verbs::Psn heard, Instant now);
   // False: the flow was ended by what its outcome caused.
   bool finish_oldest(Instant now);
   void go_back(Instant now);
-  void ask_again(Instant now);
+  // Because an answer with the number `heard` came.
+  void ask_again(verbs::Psn heard, Instant now);
+  void send_again(Instant now);
   // Forgets the requests, whose numbers wait for them.
   void give_back();
   // All requests go back to the queue pair, and the oldest has this outcome.
@@ -137,9 +152,12 @@ class RequesterFlow {
   RoceCounters& counters_;
   RequesterState state_;
   Retransmission retransmission_;
+  ReadParts parts_;
   std::deque<Outgoing> requests_;  // the first packet of each follows the last of the one before
   std::size_t fetches_ = 0;        // how many of them are READs and atomics
   verbs::Psn next_;                // the packet to send next
+  bool is_in_read_ = false;        // the packet before it asked for a part of the same READ
+  bool is_known_ = false;          // the peer has the last request for data of the oldest READ
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last
   Instant deadline_ = kNever;

@@ -150,6 +150,54 @@ TEST_F(RoceLoss, AReadIsGoneOnWithWhereItStopped) {
   EXPECT_EQ(answers, packets + (packets - 19));
 }
 
+// Long READs, while packets of both directions are lost. What the peer sends is counted: it is a
+// bounded multiple of the data, whatever the share of losses.
+class RoceLongReads : public RoceLoss {
+ protected:
+  static constexpr std::uint64_t kLong = 1 << 20;
+  static constexpr std::uint64_t kPackets = kLong / 1024;
+  static constexpr unsigned kReads = 4;
+
+  // Of the peer, for kReads.
+  std::uint64_t packets_sent(double lost, std::uint64_t seed) {
+    qp_a_ = rig_.a().queue_pair();
+    qp_b_ = rig_.b().queue_pair();
+    connect();
+    std::uint64_t answers = 0;
+    rig_.wire().set_weather([&answers, weather = BadWeather({.lost = lost}, seed)](
+                                unsigned side, FrameBytes frame) mutable {
+      if (side == 1) ++answers;
+      return weather(side, std::move(frame));
+    });
+    for (unsigned i = 0; i < kReads; ++i) {
+      rig_.b().fill(from_, static_cast<std::uint8_t>(seed * kReads + i));
+      qp_a_->post(read_request(i, {to_.whole()}, from_.start, from_.key));
+      for (int s = 0; s < 60 && qp_a_->sends.size() <= i; ++s) rig_.advance(seconds(1));
+      EXPECT_TRUE(rig_.a().read(to_, 0, kLong) == rig_.b().read(from_, 0, kLong));
+    }
+    EXPECT_EQ(qp_a_->sends.statuses(), std::vector(kReads, WcStatus::kSuccess));
+    return answers;
+  }
+
+  const EngineBuffer from_ = rig_.b().buffer(kLong);
+  const EngineBuffer to_ = rig_.a().buffer(kLong);
+};
+
+TEST_F(RoceLongReads, AreAskedForWholeWhereNothingIsLost) {
+  EXPECT_EQ(packets_sent(0, 1), kReads * kPackets);
+  EXPECT_EQ(rig_.counters(0).retransmitted.value(), 0u);
+  EXPECT_EQ(rig_.counters(1).packets_received.value(), std::uint64_t{kReads});
+}
+
+TEST_F(RoceLongReads, ALossCostsAPart) {
+  for (const double lost : {0.01, 0.05, 0.1}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(testing::Message() << lost << ", seed " << seed);
+      EXPECT_LT(packets_sent(lost, seed), 2 * kReads * kPackets);
+    }
+  }
+}
+
 // A peer that is gone: the timeout of the queue pair, as often as it allows, and no more.
 TEST_F(RoceLoss, APeerThatIsGoneIsGivenUpInTheQueuePairsOwnTime) {
   attributes_.timeout = 14;  // 67 ms

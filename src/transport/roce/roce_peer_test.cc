@@ -125,6 +125,16 @@ class RocePeer : public testing::Test {
     qp_->post(read_request(id, {buffer_.sge(0, 4 * kMtu)}, 0x1000, 5));
     ASSERT_TRUE(rig_.run());
   }
+  void post_long_read(std::uint64_t id) {
+    qp_->post(read_request(id, {buffer_.whole()}, 0x1000, 5));
+    ASSERT_TRUE(rig_.run());
+  }
+  // Of a READ, from one packet up to another.
+  void hear_data(std::uint32_t from, std::uint32_t to) {
+    for (std::uint32_t psn = from; psn < to; ++psn) {
+      hear(Opcode::kReadResponseMiddle, psn, wire::roce::kAcknowledged, kMtu);
+    }
+  }
   std::vector<std::byte> fetched(std::uint32_t packet) {
     return rig_.a().read(buffer_, packet * kMtu, kMtu);
   }
@@ -237,6 +247,73 @@ TEST_F(RocePeer, TheRestOfAReadIsTakenAsEitherSendsIt) {
     EXPECT_THAT(qp_->sends.statuses(), ElementsAre(WcStatus::kSuccess));
     for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(fetched(i), payload_of(kMtu, kFirstPsn + i));
   }
+}
+
+// Where something of a READ was lost, as much is asked for as came before, and no more than the
+// peer has a request for. What it sends meanwhile of the answer that it had begun asks for nothing.
+TEST_F(RocePeer, AReadIsGoneOnWithInParts) {
+  connect();
+  post_long_read(1);
+  post_send(2);
+  ASSERT_EQ(sent_.size(), 4u);
+  EXPECT_EQ(sent_[0].length, 16 * kMtu);
+  sent_.clear();
+  hear_data(100, 106);
+  hear_data(107, 116);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].psn, 106u);
+  EXPECT_EQ(sent_[0].address, 0x1000 + 6 * kMtu);
+  EXPECT_EQ(sent_[0].length, 6 * kMtu);
+  sent_.clear();
+  hear_data(106, 108);
+  hear_data(113, 116);
+  hear(Opcode::kAcknowledge, 118, wire::roce::kAcknowledged);  // of the send
+  EXPECT_THAT(sent_, IsEmpty());
+  hear_data(108, 112);
+  ASSERT_EQ(sent_.size(), 4u);
+  EXPECT_EQ(sent_[0].length, 4 * kMtu);
+  EXPECT_THAT(sent_psns(), ElementsAre(112, 116, 117, 118));
+  hear_data(112, 116);
+  hear(Opcode::kAcknowledge, 118, wire::roce::kAcknowledged);
+  EXPECT_THAT(qp_->sends.statuses(), ElementsAre(WcStatus::kSuccess, WcStatus::kSuccess));
+  for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(fetched(i), payload_of(kMtu, kFirstPsn + i));
+}
+
+// A READ that follows is asked for in parts with numbers of their own, one after another, and what
+// follows it waits.
+TEST_F(RocePeer, AfterALossReadsBeginInParts) {
+  connect();
+  post_long_read(1);
+  hear_data(100, 104);
+  hear_data(105, 116);
+  hear_data(104, 108);
+  sent_.clear();
+  hear_data(108, 116);
+  ASSERT_EQ(qp_->sends.size(), 1u);
+  sent_.clear();
+  post_long_read(2);
+  post_send(3);
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].psn, 116u);
+  EXPECT_EQ(sent_[0].length, 12 * kMtu);
+  sent_.clear();
+  hear_data(116, 128);
+  ASSERT_EQ(sent_.size(), 4u);
+  EXPECT_EQ(sent_[0].psn, 128u);
+  EXPECT_EQ(sent_[0].address, 0x1000 + 12 * kMtu);
+  EXPECT_EQ(sent_[0].length, 4 * kMtu);
+  EXPECT_EQ(sent_[1].psn, 132u);
+}
+
+// A peer that never had the request would take a part of it for all of it.
+TEST_F(RocePeer, UntilThePeerAnswersItIsAskedForAllAgain) {
+  connect();
+  post_long_read(1);
+  sent_.clear();
+  rig_.advance(milliseconds(20));
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(sent_[0].psn, kFirstPsn);
+  EXPECT_EQ(sent_[0].length, 16 * kMtu);
 }
 
 // IBTA 9.7.5.1.2: an acknowledgement of what follows says that the READ's data was lost.
