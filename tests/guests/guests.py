@@ -104,6 +104,9 @@ class Guests:
         """The guests of a guest's host."""
         return self
 
+    def address_of(self, vm):
+        return f"10.77.0.{vm}"
+
     def wait_known(self):
         """Until every host knows where all guests are."""
 

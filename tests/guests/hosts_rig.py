@@ -58,6 +58,9 @@ class HostsRig:
 
     # ---- as a Rig ----
 
+    def address_of(self, vm):
+        return f"10.77.0.{vm}"
+
     def spawn(self, vm, *words, **more):
         return self.host_of(vm).spawn(vm, *words, **more)
 

@@ -24,11 +24,12 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 class NativeRig(HostsRig):
     """The numbers of both guests make their addresses; the VM has a device vmw_pvrdma0, the machine rxe0."""
 
-    def __init__(self, vm=1, machine=2, mtu=1500):
+    def __init__(self, vm=1, machine=2, mtu=1500, **more):
+        """`more`: as of HostsRig."""
         self.vm, self.machine, self.mtu = vm, machine, mtu
         self.devices = {vm: "vmw_pvrdma0", machine: "rxe0"}
         self.wire = None
-        super().__init__(1)
+        super().__init__(1, **more)
         self.other = Guests(self.folder / "machine", self.overlay)
         self.other.folder.mkdir()
         (self.other.folder / "paravaned.log").touch()  # it has no daemon

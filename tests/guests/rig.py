@@ -76,7 +76,7 @@ class Exchange:
 
     def __init__(self, rig, server=1, client=2):
         self.rig, self.server, self.client = rig, server, client
-        self.address = f"10.77.0.{server}"
+        self.address = rig.address_of(server)
 
     def run(self, server_words, client_words, port=None, cm_port=None, timeout=120):
         """Both must succeed. Returns (server output, client output)."""
