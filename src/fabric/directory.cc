@@ -36,6 +36,11 @@ class Directory::Port final : public verbs::FabricPort {
 
 namespace {
 
+// RFC 4291, 2.5.6: no router forwards it.
+bool is_link_local(const Gid& gid) {
+  return gid.raw[0] == 0xFE && (gid.raw[1] & 0xC0) == 0x80;
+}
+
 bool can_be_owned(const Gid& gid) {
   const bool is_zero = std::ranges::all_of(gid.raw, [](std::uint8_t byte) { return byte == 0; });
   const bool is_multicast = gid.raw[0] == 0xFF;
@@ -80,7 +85,7 @@ std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string nam
 void Directory::reserve(AdapterId id, const Member& member) {
   reserved_.insert_or_assign({member.segment, member.reserved}, id);
   for (const GidType type : {GidType::kRoceV1, GidType::kRoceV2}) {
-    const auto owner = owners_.find({member.segment, member.reserved, type});
+    const auto owner = owners_.find({member.reserved, type, member.segment});
     if (owner != owners_.end() && owner->second != Owner(id)) owners_.erase(owner);
   }
 }
@@ -105,10 +110,16 @@ void Directory::set_native(AdapterId id, verbs::Transport* native) {
 void Directory::set_held(const std::vector<HeldGid>& held) {
   std::map<Key, std::string> now;
   for (const auto& [remote, owner] : held) {
-    now.emplace(Key{remote.segment, remote.gid, remote.type}, owner);
+    now.emplace(Key{remote.gid, remote.type, remote.segment}, owner);
   }
   if (now == held_) return;
   held_ = std::move(now);
+  ++epoch_;
+}
+
+void Directory::set_networks(std::map<SegmentId, NetworkRules> networks) {
+  if (networks == networks_) return;
+  networks_ = std::move(networks);
   ++epoch_;
 }
 
@@ -127,7 +138,7 @@ void Directory::set_segment(AdapterId id, SegmentId segment) {
   unreserve(id, member);
   member.segment = segment;
   reserve(id, member);
-  for (const auto& [from, gid, type] : moving) static_cast<void>(announce(id, gid, type));
+  for (const auto& [gid, type, from] : moving) static_cast<void>(announce(id, gid, type));
   ++epoch_;
 }
 
@@ -137,7 +148,7 @@ void Directory::set_host(HostId host, std::string name, verbs::Transport& via,
   hosts_.insert_or_assign(host, Host{.name = std::move(name), .via = &via});
   for (const RemoteGid& remote : gids) {
     if (!can_be_owned(remote.gid) || reserved_.contains({remote.segment, remote.gid})) continue;
-    owners_.emplace(Key{remote.segment, remote.gid, remote.type}, host);
+    owners_.emplace(Key{remote.gid, remote.type, remote.segment}, host);
   }
 }
 
@@ -162,7 +173,7 @@ Status Directory::announce(AdapterId id, const Gid& gid, GidType type) {
     return fail(Errc::kBadState,
                 "gid: derived from the MAC address of " + members_.at(reserved->second).name);
   }
-  const auto [owner, is_new] = owners_.emplace(Key{segment, gid, type}, id);
+  const auto [owner, is_new] = owners_.emplace(Key{gid, type, segment}, id);
   if (!is_new && owner->second != Owner(id)) {
     return fail(Errc::kBadState, "gid: belongs to " + name_of(owner->second));
   }
@@ -171,7 +182,7 @@ Status Directory::announce(AdapterId id, const Gid& gid, GidType type) {
 }
 
 void Directory::withdraw(AdapterId id, const Gid& gid, GidType type) {
-  const auto owner = owners_.find({members_.at(id).segment, gid, type});
+  const auto owner = owners_.find({gid, type, members_.at(id).segment});
   if (owner == owners_.end() || owner->second != Owner(id)) return;
   owners_.erase(owner);
   ++epoch_;
@@ -179,11 +190,15 @@ void Directory::withdraw(AdapterId id, const Gid& gid, GidType type) {
 
 std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType type) const {
   const Member& member = members_.at(from);
-  const auto owner = owners_.find({member.segment, dgid, type});
+  const auto owner = owners_.find({dgid, type, member.segment});
   if (!member.linked) return std::nullopt;
   if (owner == owners_.end()) {
     if (why_not_native(member, dgid, type).why != Absence::Why::kNone) return std::nullopt;
-    return Path{.transport = member.native, .peer = from, .segment = member.segment};
+    const Crossing::Kind kind = find_elsewhere(member.segment, dgid, type).kind;
+    return Path{.transport = member.native,
+                .peer = from,
+                .segment = member.segment,
+                .one_hop = kind == Crossing::Kind::kOff};
   }
   if (const AdapterId* id = std::get_if<AdapterId>(&owner->second)) {
     if (!members_.at(*id).linked) return std::nullopt;
@@ -210,7 +225,7 @@ std::optional<Path> Directory::route(AdapterId from, const Gid& sgid, const Gid&
 bool Directory::owns(AdapterId id, const Gid& gid, GidType type) const {
   const auto member = members_.find(id);
   if (member == members_.end()) return false;
-  const auto owner = owners_.find({member->second.segment, gid, type});
+  const auto owner = owners_.find({gid, type, member->second.segment});
   return owner != owners_.end() && owner->second == Owner(id);
 }
 
@@ -218,7 +233,7 @@ Directory::Absence Directory::why_not_native(const Member& member, const Gid& dg
                                              GidType type) const {
   using enum Absence::Why;
   if (!can_be_owned(dgid)) return {.why = kNotUnicast};
-  if (const auto held = held_.find({member.segment, dgid, type}); held != held_.end()) {
+  if (const auto held = held_.find({dgid, type, member.segment}); held != held_.end()) {
     return {.why = kHeld, .owner = held->second};
   }
   if (const auto its = reserved_.find({member.segment, dgid}); its != reserved_.end()) {
@@ -234,16 +249,65 @@ Directory::Absence Directory::why_no_route(AdapterId from, const Gid& sgid, cons
   if (!owns(from, sgid, type)) return {.why = kNoSource};
   const Member& member = members_.at(from);
   if (!member.linked) return {.why = kOwnLink};
-  const auto owner = owners_.find({member.segment, dgid, type});
+  const auto owner = owners_.find({dgid, type, member.segment});
   if (owner == owners_.end()) return why_not_native(member, dgid, type);
   const AdapterId* id = std::get_if<AdapterId>(&owner->second);
   if (id == nullptr || members_.at(*id).linked) return {.why = kNone};
   return {.why = kPeerLink, .owner = members_.at(*id).name};
 }
 
+const Directory::NetworkRules& Directory::rules_of(SegmentId segment) const {
+  static const NetworkRules kNothing;
+  const auto rules = networks_.find(segment);
+  return rules == networks_.end() ? kNothing : rules->second;
+}
+
+Directory::Crossing::Kind Directory::judge(SegmentId from, SegmentId to, GidType type) const {
+  using enum Crossing::Kind;
+  const NetworkRules& there = rules_of(to);
+  if (!there.native) return kNotNative;
+  if (type == GidType::kRoceV1) return kVersion1;
+  return there.routed && rules_of(from).routed ? kRouted : kOff;
+}
+
+Directory::Neighbour Directory::find_elsewhere(SegmentId from, const Gid& dgid,
+                                               GidType type) const {
+  Neighbour decides;
+  if (is_link_local(dgid)) return decides;
+  const auto look = [&](const auto& entries) {
+    for (auto at = entries.lower_bound({dgid, type, SegmentId{0}}); at != entries.end(); ++at) {
+      const auto& [gid, its_type, segment] = at->first;
+      if (gid != dgid || its_type != type) return;
+      if (segment == from) continue;
+      const Crossing::Kind kind = judge(from, segment, type);
+      if (kind > decides.kind) decides = {.kind = kind, .segment = segment};
+    }
+  };
+  look(owners_);
+  look(held_);
+  return decides;
+}
+
+Directory::Crossing Directory::crossing(AdapterId from, const Gid& dgid, GidType type) const {
+  const SegmentId own = members_.at(from).segment;
+  const auto [kind, segment] = find_elsewhere(own, dgid, type);
+  if (kind == Crossing::Kind::kNone) return {};
+  const Key key{dgid, type, segment};
+  const auto owner = owners_.find(key);
+  const NetworkRules& there = rules_of(segment);
+  Crossing crossing{.kind = kind,
+                    .owner = owner != owners_.end() ? name_of(owner->second) : held_.at(key),
+                    .port_group = there.port_group};
+  if (kind == Crossing::Kind::kOff) {
+    const NetworkRules& here = rules_of(own);
+    crossing.off = here.routed ? there.port_group : here.port_group;
+  }
+  return crossing;
+}
+
 std::optional<AdapterId> Directory::find_local(SegmentId segment, const Gid& gid,
                                                GidType type) const {
-  const auto owner = owners_.find({segment, gid, type});
+  const auto owner = owners_.find({gid, type, segment});
   if (owner == owners_.end()) return std::nullopt;
   const AdapterId* id = std::get_if<AdapterId>(&owner->second);
   if (id == nullptr || !members_.at(*id).linked) return std::nullopt;
@@ -254,7 +318,7 @@ std::vector<Directory::LocalGid> Directory::shared_gids() const {
   std::vector<LocalGid> gids;
   for (const auto& [key, owner] : owners_) {
     const AdapterId* id = std::get_if<AdapterId>(&owner);
-    const auto& [segment, gid, type] = key;
+    const auto& [gid, type, segment] = key;
     if (id == nullptr || segment == SegmentId::kBuiltIn || !members_.at(*id).linked) continue;
     gids.push_back({.adapter = *id, .segment = segment, .gid = gid, .type = type});
   }

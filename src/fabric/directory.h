@@ -1,6 +1,7 @@
 // Directory: records which adapter owns each GID (the address of an RDMA port), and finds the path
 // from one adapter to another. Adapters can reach each other only within the same segment, which is
-// the network of a port group.
+// the network of a port group; with native RoCE, also through a router between segments where the
+// operator allows it in both.
 //
 // A GID belongs to the first adapter in a segment that announces it, until that adapter withdraws
 // it or leaves. A GID that is derived from an adapter's MAC address can only be announced by that
@@ -84,6 +85,17 @@ class Directory {
   };
   // Replaces all held GIDs. None of them is a native endpoint's, and each may be announced.
   void set_held(const std::vector<HeldGid>& held);
+  // What the operator allows in a segment.
+  struct NetworkRules {
+    std::string port_group;
+    bool native = false;  // its adapters may reach native endpoints
+    bool routed = false;  // and those of other such segments, through a router
+
+    friend bool operator==(const NetworkRules&, const NetworkRules&) = default;
+  };
+  // Replaces the rules of all segments; one without rules allows nothing.
+  void set_networks(std::map<verbs::SegmentId, NetworkRules> networks);
+
   // Sets whether all GIDs of other hosts are known, which is so at first. While they are not, no
   // GID counts as a native endpoint's.
   void set_others_known(bool known);
@@ -122,6 +134,29 @@ class Directory {
   Absence why_no_route(verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid,
                        verbs::GidType type) const;
 
+  // What the GID of a native endpoint is in the other segments. The same address may be another
+  // machine's there, and only where both segments are routed do they share their addresses.
+  // Therefore an owner in another segment never takes a GID away from the adapters of this one:
+  // packets to it leave, but not through a router where that is not allowed.
+  struct Crossing {
+    // Of several owners, the one of the later kind decides.
+    enum class Kind : std::uint8_t {
+      kNone,       // no adapter of another segment owns it
+      kNotNative,  // one does, but no adapter there reaches native endpoints
+      kVersion1,   // one does, and RoCE v1 is not routed
+      kRouted,     // one does, and both segments are routed
+      kOff,        // one does, but `off` is not routed
+    };
+    Kind kind{};
+    std::string owner{};       // in words
+    std::string port_group{};  // the owner's
+    std::string off{};         // the port group that is not routed
+
+    friend bool operator==(const Crossing&, const Crossing&) = default;
+  };
+  // REQUIRES: the adapter is a member.
+  Crossing crossing(verbs::AdapterId from, const verbs::Gid& dgid, verbs::GidType type) const;
+
   // The adapter of this host that owns the GID. nullopt: no adapter of this host owns it, or its
   // link is down.
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
@@ -145,7 +180,8 @@ class Directory {
 
  private:
   class Port;
-  using Key = std::tuple<verbs::SegmentId, verbs::Gid, verbs::GidType>;
+  // The segment is last, so that all owners of one GID are neighbours.
+  using Key = std::tuple<verbs::Gid, verbs::GidType, verbs::SegmentId>;
   using Reserved = std::pair<verbs::SegmentId, verbs::Gid>;
   using Owner = std::variant<verbs::AdapterId, verbs::HostId>;
   struct Member {
@@ -166,6 +202,15 @@ class Directory {
                                   verbs::GidType type) const;
   bool owns(verbs::AdapterId id, const verbs::Gid& gid, verbs::GidType type) const;
   Absence why_not_native(const Member& member, const verbs::Gid& dgid, verbs::GidType type) const;
+  // The segment of the owner that decides, and how.
+  struct Neighbour {
+    Crossing::Kind kind{};
+    verbs::SegmentId segment{};
+  };
+  Neighbour find_elsewhere(verbs::SegmentId from, const verbs::Gid& dgid,
+                           verbs::GidType type) const;
+  Crossing::Kind judge(verbs::SegmentId from, verbs::SegmentId to, verbs::GidType type) const;
+  const NetworkRules& rules_of(verbs::SegmentId segment) const;
   void leave(verbs::AdapterId id);
   void reserve(verbs::AdapterId id, const Member& member);
   void unreserve(verbs::AdapterId id, const Member& member);
@@ -179,6 +224,7 @@ class Directory {
   std::map<verbs::HostId, Host> hosts_;
   std::map<Reserved, verbs::AdapterId> reserved_;
   std::map<Key, std::string> held_;  // the owner, in words
+  std::map<verbs::SegmentId, NetworkRules> networks_;
   bool others_known_ = true;
   std::uint64_t epoch_ = 1;
 };

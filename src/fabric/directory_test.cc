@@ -92,6 +92,107 @@ TEST_F(DirectoryTest, AGidOfAnAdapterThatCannotBeReachedIsNoNativeEndpoints) {
   EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &native);
 }
 
+// `a` and `b` are in two networks, and `b` has the GID.
+class DirectoryCrossing : public DirectoryTest {
+ protected:
+  static constexpr verbs::SegmentId kHere{1}, kThere{2}, kThird{3};
+  using Kind = Directory::Crossing::Kind;
+
+  DirectoryCrossing() {
+    directory_.set_segment(AdapterId{1}, kHere);
+    directory_.set_segment(AdapterId{2}, kThere);
+    directory_.set_native(AdapterId{1}, &native_);
+    EXPECT_TRUE(b_->announce(ipv4(9), kV2));
+    EXPECT_TRUE(b_->announce(ipv4(9), kV1));
+  }
+  void allow(bool here, bool there) {
+    directory_.set_networks({{kHere, {.port_group = "here", .native = true, .routed = here}},
+                             {kThere, {.port_group = "there", .native = true, .routed = there}}});
+  }
+  Directory::Crossing crossing(const Gid& gid = ipv4(9), GidType type = kV2) const {
+    return directory_.crossing(AdapterId{1}, gid, type);
+  }
+
+  fake::ScriptedTransport native_;
+};
+
+TEST_F(DirectoryCrossing, OnlyWhatBothNetworksAllowGoesThroughARouter) {
+  for (const auto& [here, there, off] :
+       {std::tuple{false, false, "here"}, {false, true, "here"}, {true, false, "there"}}) {
+    allow(here, there);
+    const auto path = a_->find(ipv4(9), kV2);
+    ASSERT_TRUE(path);
+    EXPECT_EQ(path->transport, &native_) << "another machine may have this address here";
+    EXPECT_TRUE(path->one_hop);
+    EXPECT_EQ(crossing(),
+              (Directory::Crossing{
+                  .kind = Kind::kOff, .owner = "beta", .port_group = "there", .off = off}));
+  }
+  const std::uint64_t before = a_->epoch();
+  allow(true, true);
+  EXPECT_NE(a_->epoch(), before);
+  const auto path = a_->find(ipv4(9), kV2);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->transport, &native_) << "the router decides, not the directory";
+  EXPECT_FALSE(path->one_hop);
+  EXPECT_EQ(path->segment, kHere);
+  EXPECT_EQ(crossing(),
+            (Directory::Crossing{.kind = Kind::kRouted, .owner = "beta", .port_group = "there"}));
+}
+
+TEST_F(DirectoryCrossing, AnAddressOfANetworkWithoutRoceIsAnyMachinesHere) {
+  EXPECT_EQ(crossing().kind, Kind::kNotNative) << "no rules";
+  EXPECT_FALSE(a_->find(ipv4(9), kV2)->one_hop);
+  directory_.set_networks({{kHere, {.port_group = "here", .native = true}},
+                           {kThere, {.port_group = "there", .routed = true}}});
+  EXPECT_EQ(crossing().kind, Kind::kNotNative);
+  EXPECT_FALSE(a_->find(ipv4(9), kV2)->one_hop);
+  EXPECT_EQ(crossing(ipv4(8)), Directory::Crossing{}) << "nothing has it";
+}
+
+TEST_F(DirectoryCrossing, RoceV1AndLinkLocalAddressesAreNeverRouted) {
+  allow(true, true);
+  EXPECT_EQ(crossing(ipv4(9), kV1).kind, Kind::kVersion1);
+  ASSERT_TRUE(b_->announce(link_local_gid(kMacB), kV2));
+  EXPECT_EQ(crossing(link_local_gid(kMacB)).kind, Kind::kNone);
+}
+
+TEST_F(DirectoryCrossing, AnOwnerInTheOwnNetworkComesFirst) {
+  allow(true, true);
+  fake::ScriptedTransport tcp;
+  directory_.set_host(verbs::HostId{7}, "h7", tcp,
+                      {{.segment = kHere, .gid = ipv4(9), .type = kV2}});
+  EXPECT_EQ(a_->find(ipv4(9), kV2)->transport, &tcp);
+}
+
+TEST_F(DirectoryCrossing, OfSeveralOwnersOneThatIsNotRoutedDecides) {
+  allow(true, true);
+  fake::ScriptedTransport tcp;
+  directory_.set_host(verbs::HostId{7}, "h7", tcp,
+                      {{.segment = kThird, .gid = ipv4(9), .type = kV2}});
+  EXPECT_EQ(crossing().kind, Kind::kRouted) << "the third network has no RoCE";
+  directory_.set_networks({{kHere, {.port_group = "here", .native = true, .routed = true}},
+                           {kThere, {.port_group = "there", .native = true, .routed = true}},
+                           {kThird, {.port_group = "third", .native = true}}});
+  EXPECT_EQ(crossing(), (Directory::Crossing{.kind = Kind::kOff,
+                                             .owner = "an adapter of host h7",
+                                             .port_group = "third",
+                                             .off = "third"}));
+  EXPECT_TRUE(a_->find(ipv4(9), kV2)->one_hop);
+}
+
+TEST_F(DirectoryCrossing, AnAdapterWhoseHostIsAwayCountsToo) {
+  allow(true, false);
+  directory_.set_held({{.gid = {.segment = kThere, .gid = ipv4(8), .type = kV2},
+                        .owner = "adapter db1 of host h2, which is away"}});
+  EXPECT_EQ(crossing(ipv4(8)),
+            (Directory::Crossing{.kind = Kind::kOff,
+                                 .owner = "adapter db1 of host h2, which is away",
+                                 .port_group = "there",
+                                 .off = "there"}));
+  EXPECT_TRUE(a_->find(ipv4(8), kV2)->one_hop);
+}
+
 TEST_F(DirectoryTest, NothingIsANativeEndpointBeforeTheOtherHostsAreKnown) {
   fake::ScriptedTransport native;
   directory_.set_native(AdapterId{1}, &native);

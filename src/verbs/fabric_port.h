@@ -16,16 +16,17 @@ class Transport;
 enum class AdapterId : std::uint32_t {};
 enum class HostId : std::uint32_t {};
 
-// The number of a network; adapters in different networks cannot reach each other. It stands for a
-// VLAN of a distributed switch, with the same number on all hosts, or for the built-in switch of a
-// host.
+// The number of a network; adapters in different networks cannot reach each other, but through a
+// router as native endpoints. It stands for a VLAN of a distributed switch, with the same number on
+// all hosts, or for the built-in switch of a host.
 enum class SegmentId : std::uint64_t { kBuiltIn = 0 };
 
 struct Path {
   Transport* transport = nullptr;  // how; outlives every adapter
   AdapterId peer{};                // the peer, for transports that reach adapters of this host
   HostId host{};                   // where, for those that reach other hosts
-  SegmentId segment{};             // that both ends are in
+  SegmentId segment{};             // that both ends are in, or this end where a router is between
+  bool one_hop = false;            // packets on it must not get through a router
 };
 
 class FabricPort {

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kNothingHasIt = "no adapter in this network has the peer's GID";
 
 std::string explain_choice(std::string_view path, verbs::HostId id, const HostReport& host) {
-  if (path == "roce") return "no adapter of the cluster has the peer's GID";
+  if (path == "roce") return kNothingHasIt;
   if (id == verbs::HostId{}) return "same host";
   const std::string place = fmt::format("on host {}; ", host.name);
   return place + (host.problem.empty() ? "hca: no usable adapter" : "no channel: " + host.problem);
@@ -22,6 +22,7 @@ std::string explain_choice(std::string_view path, verbs::HostId id, const HostRe
 
 std::string PathReasons::why(verbs::AdapterId adapter, const device::QueuePairView& qp) const {
   if (!qp.peer_gid) return "";
+  if (qp.path == "roce") return why_roce(adapter, qp);
   if (qp.path != "-") return why_path(qp.path, qp.peer_host);
   return why_none(adapter, {.source = qp.own_gid, .peer = *qp.peer_gid, .type = qp.gid_type});
 }
@@ -31,6 +32,23 @@ std::string PathReasons::why_path(std::string_view path, verbs::HostId host) con
   const std::string choice =
       explain_choice(path, host, is_remote ? facts_.host(host) : HostReport{});
   return path.ends_with(transport_impaired::kNameSuffix) ? choice + "; impaired" : choice;
+}
+
+std::string PathReasons::why_roce(verbs::AdapterId adapter, const device::QueuePairView& qp) const {
+  using enum fabric::Directory::Crossing::Kind;
+  const auto crossing = directory_.crossing(adapter, *qp.peer_gid, qp.gid_type);
+  const std::string place = fmt::format("the peer's GID belongs to {} in port group {}",
+                                        crossing.owner, crossing.port_group);
+  switch (crossing.kind) {
+    case kNone: return "no adapter of the cluster has the peer's GID";
+    case kNotNative: return kNothingHasIt;
+    case kVersion1: return fmt::format("not through a router: {}; RoCE v1 is not routed", place);
+    case kOff:
+      return fmt::format("not through a router: {}; port group {} has routed off", place,
+                         crossing.off);
+    case kRouted: return "routed: " + place;
+  }
+  std::unreachable();
 }
 
 std::string PathReasons::why_not_roce(verbs::AdapterId adapter) const {

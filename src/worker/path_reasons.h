@@ -38,12 +38,13 @@ class PathReasons {
   HostReport host(verbs::HostId id) const { return facts_.host(id); }
   // Empty for a queue pair that is not connected.
   std::string why(verbs::AdapterId adapter, const device::QueuePairView& qp) const;
-  // Of a path that is in use. `host`: as in verbs::Path.
+  // Of a path that connections use, perhaps to several peers. `host`: as in verbs::Path.
   std::string why_path(std::string_view path, verbs::HostId host) const;
   // Why an adapter has no path between two GIDs.
   std::string why_none(verbs::AdapterId adapter, const verbs::PathUse::Ends& ends) const;
 
  private:
+  std::string why_roce(verbs::AdapterId adapter, const device::QueuePairView& qp) const;
   std::string why_not_roce(verbs::AdapterId adapter) const;
 
   const fabric::Directory& directory_;

@@ -22,9 +22,11 @@ constexpr SegmentId kElsewhere{7};
 class PathReasonsTest : public testing::Test {
  protected:
   // Path and reason as `path list` shows them, once the connection has looked for its path.
-  std::pair<std::string, std::string> look(const Gid& peer) {
+  // `index`: of the connection's own GID, 0 of RoCE v2 and 1 of v1.
+  std::pair<std::string, std::string> look(const Gid& peer, std::uint8_t index = 0) {
     const auto qp = rig_.a().queue_pair();
-    fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToReceive, peer, 5);
+    fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToReceive, peer, 5,
+                                 fake::default_attributes(), index);
     const device::QueuePairView view = view_of(*qp);
     return {std::string(view.path), reasons_.why(AdapterId{0}, view)};
   }
@@ -84,6 +86,40 @@ TEST_F(PathReasonsTest, RoceIsForWhatNoAdapterOfTheClusterHas) {
   EXPECT_EQ(look(kFar), row("roce", "no adapter of the cluster has the peer's GID"));
   add_host();
   EXPECT_EQ(look(kFar).first, "tcp") << "the better one, as soon as one has it";
+}
+
+// kFar is the second VM's, which is in another network.
+TEST_F(PathReasonsTest, ThroughARouterItSaysWhoseGidItIsAndWhetherThatIsAllowed) {
+  directory().set_native(AdapterId{0}, &roce_);
+  directory().set_segment(AdapterId{1}, kElsewhere);
+  ASSERT_TRUE(rig_.b().adapter().bind_gid(1, kFar, kFarType));
+  using Rules = fabric::Directory::NetworkRules;
+  const Rules apart{.port_group = "b", .routed = true};
+  const auto with = [this](bool here_is_routed, const Rules& there) {
+    directory().set_networks(
+        {{SegmentId::kBuiltIn, {.port_group = "a", .native = true, .routed = here_is_routed}},
+         {kElsewhere, there}});
+    return look(kFar);
+  };
+  const Rules off{.port_group = "b", .native = true};
+  const Rules on{.port_group = "b", .native = true, .routed = true};
+  const auto unknown = row("roce", "no adapter in this network has the peer's GID");
+  EXPECT_EQ(look(kFar), unknown) << "no port group is known";
+  EXPECT_EQ(with(true, apart), unknown);
+  const std::string its = "the peer's GID belongs to " +
+                          directory().crossing(AdapterId{0}, kFar, kFarType).owner +
+                          " in port group b";
+  const auto stays = [&](const std::string& why) {
+    return std::pair(std::string("roce"), "not through a router: " + its + "; " + why);
+  };
+  EXPECT_EQ(with(false, off), stays("port group a has routed off"));
+  EXPECT_EQ(with(false, on), stays("port group a has routed off"));
+  EXPECT_EQ(with(true, off), stays("port group b has routed off"));
+  EXPECT_EQ(with(true, on), std::pair(std::string("roce"), "routed: " + its));
+  ASSERT_TRUE(rig_.b().adapter().bind_gid(2, kFar, verbs::GidType::kRoceV1));
+  EXPECT_EQ(look(kFar, 1), stays("RoCE v1 is not routed"));
+  directory().set_native(AdapterId{0}, nullptr);
+  EXPECT_EQ(look(kFar).first, "-") << "only with a RoCE port";
 }
 
 TEST_F(PathReasonsTest, WithoutAPathItSaysWhyNotRoce) {

@@ -28,6 +28,7 @@
 #include "worker/impairments.h"
 #include "worker/leaving_ports.h"
 #include "worker/mapping_ender.h"
+#include "worker/network_rules.h"
 #include "worker/path_reasons.h"
 #include "worker/roce_tenant.h"
 #include "worker/transport_tenant.h"
@@ -110,6 +111,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   void set_held_gids(const std::vector<fabric::Directory::HeldGid>& held) {
     directory_.set_held(held);
   }
+  void set_networks(NetworkRules rules) { directory_.set_networks(std::move(rules)); }
   // False: this host is in a cluster, and does not know the GIDs of the others yet.
   void set_others_known(bool known) { directory_.set_others_known(known); }
 

@@ -79,6 +79,9 @@ constexpr std::uint32_t path_mtu_of(std::uint32_t network_mtu) {
   return encoded;
 }
 
+// With it, the first router drops a packet.
+inline constexpr std::uint8_t kOneHop = 1;
+
 // REQUIRES: `qp` is connected. `own_mac`: of its adapter.
 FlowFacts flow_facts(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes,
                      const wire::roce::MacBytes& own_mac);

@@ -36,12 +36,16 @@ void RoceFlow::take_attributes() {
   const bool peer_is_adapter = facts.peer_is_adapter;
   facts = flow_facts(qp, attributes, port->mac);
   facts.peer_is_adapter = peer_is_adapter;
+  hop_limit_ = facts.route.hop_limit;
   requester.set_timeout(verbs::ack_timeout(attributes.timeout));
   responder.set_max_reads(attributes.max_dest_reads);
 }
 
-bool RoceFlow::is_path() const {
-  return transport().carries(qp.path());
+bool RoceFlow::is_path() {
+  const verbs::Path* path = qp.path();
+  if (!transport().carries(path)) return false;
+  facts.route.hop_limit = path->one_hop ? kOneHop : hop_limit_;
+  return true;
 }
 
 void RoceFlow::give_up(Instant now) {

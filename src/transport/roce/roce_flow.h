@@ -38,7 +38,7 @@ struct RoceFlow final : verbs::PathState {
   // change in SQD, when nothing is under way.
   void follow();
   // False: the queue pair's path leads elsewhere, or nowhere.
-  bool is_path() const;
+  bool is_path();
   // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
   // Afterwards there is nothing to send.
   void give_up(Instant now);
@@ -59,7 +59,8 @@ struct RoceFlow final : verbs::PathState {
 
  private:
   void take_attributes();
-  std::uint64_t followed_ = 0;  // the queue pair's modifications() that are known
+  std::uint64_t followed_ = 0;   // the queue pair's modifications() that are known
+  std::uint8_t hop_limit_ = 64;  // of its address; that of its packets may be less
 };
 
 }  // namespace paravane::transport_roce

@@ -370,5 +370,60 @@ TEST_F(RocePathChange, AReadInPartsGoesOnElsewhereFromItsState) {
   EXPECT_THAT(qp_a_->sends.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
+// Two VMs in two networks: their packets go over the wire, and are for routers where both networks
+// are routed.
+TEST_F(RocePathChange, PacketsGetThroughARouterOnlyWhereBothNetworksAreRouted) {
+  constexpr verbs::SegmentId kHere{1}, kThere{2};
+  constexpr verbs::Gid kGidA{{0xFD, 1}}, kGidB{{0xFD, 2}};
+  constexpr std::uint8_t kIndex = 2;
+  ASSERT_TRUE(rig_.a().adapter().bind_gid(kIndex, kGidA, verbs::GidType::kRoceV2));
+  ASSERT_TRUE(rig_.b().adapter().bind_gid(kIndex, kGidB, verbs::GidType::kRoceV2));
+  rig_.directory().set_segment(verbs::AdapterId{0}, kHere);
+  rig_.directory().set_segment(verbs::AdapterId{1}, kThere);
+  for (unsigned side = 0; side < 2; ++side) {
+    rig_.directory().set_native(verbs::AdapterId{side}, &rig_.roce());
+  }
+  std::vector<unsigned> limits;
+  rig_.wire().set_weather([&](unsigned, FrameBytes frame) {
+    const auto parsed = wire::roce::parse_frame(frame);
+    limits.push_back(parsed ? parsed->packet.route.hop_limit : 0);
+    return std::vector<FrameBytes>{std::move(frame)};
+  });
+  const auto bring_up_to = [this](EngineQp& qp, const verbs::Gid& dgid, const EngineQp& peer) {
+    EngineRig::bring_up_to(qp, QpState::kReadyToSend, dgid, peer.qp->number(), attributes_, kIndex);
+  };
+  bring_up_to(*qp_a_, kGidB, *qp_b_);
+  bring_up_to(*qp_b_, kGidA, *qp_a_);
+  const auto from = rig_.a().queue_pair(verbs::QpType::kUnreliableDatagram);
+  const auto to = rig_.b().queue_pair(verbs::QpType::kUnreliableDatagram);
+  ASSERT_TRUE(bring_up(*from->qp, QpState::kReadyToSend, default_attributes()));
+  ASSERT_TRUE(bring_up(*to->qp, QpState::kReadyToSend, default_attributes()));
+  verbs::SendRequest datagram = send_request(3, {from_.sge(0, 100)});
+  datagram.remote_qpn = to->qp->number();
+  datagram.remote_qkey = default_attributes().qkey;
+  datagram.av.dgid = kGidB;
+  datagram.av.sgid_index = kIndex;
+  const auto exchange =
+      [&](bool routed) {
+        rig_.directory().set_networks(
+            {{kHere, {.port_group = "a", .native = true, .routed = true}},
+             {kThere, {.port_group = "b", .native = true, .routed = routed}}});
+        limits.clear();
+        qp_b_->post(receive_request(1, {inbox_.sge(0, 1000)}));
+        qp_a_->post(send_request(2, {from_.sge(0, 1000)}));
+        from->post(datagram);
+        ASSERT_TRUE(rig_.run());
+        EXPECT_EQ(limits.size(), 6u)
+            << "four packets of the message, its acknowledgement, the datagram";
+      };
+  exchange(false);
+  EXPECT_THAT(limits, Each(1u));
+  exchange(true);
+  EXPECT_THAT(limits, Each(64u));
+  exchange(false);
+  EXPECT_THAT(limits, Each(1u)) << "connections that are there follow";
+  EXPECT_THAT(qp_a_->sends.statuses(), Each(WcStatus::kSuccess));
+}
+
 }  // namespace
 }  // namespace paravane::fake

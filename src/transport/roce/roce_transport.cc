@@ -181,7 +181,7 @@ void RoceTransport::cancel(QueuePair& qp) {
   if (RoceFlow* flow = known_flow_of(qp)) flow->requester.cancel();
 }
 
-std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::Path& /*path*/,
+std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::Path& path,
                                                     const verbs::DatagramSource& source,
                                                     const verbs::SendRequest& request) {
   const std::shared_ptr<RocePort> port = port_of(qp.adapter().id());
@@ -189,8 +189,8 @@ std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::
   scratch_.clear();
   const std::uint64_t bytes = request.sges.total_bytes();
   if (const Outcome own = qp.gather(request, 0, bytes, 0, scratch_); !is_done(own)) return own;
-  const Packet packet =
-      datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->mac);
+  Packet packet = datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->mac);
+  if (path.one_hop) packet.route.hop_limit = kOneHop;
   if (bytes + most_headers(packet.route.network) > port->door->mtu()) {
     port->counters.too_long.add();  // a network loses it
     return Outcome{};
