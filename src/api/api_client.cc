@@ -211,11 +211,10 @@ model::ApiResult<model::PortGroupStatus> ApiClient::create_port_group(
                port_group_status_from_json);
 }
 
-model::ApiResult<model::PortGroupStatus> ApiClient::set_port_group_roce(const std::string& name,
-                                                                        bool native) {
-  return parse(
-      call("PATCH", "/v1/portgroups/" + name, print_json({{"roce", model::roce_word(native)}})),
-      port_group_status_from_json);
+model::ApiResult<model::PortGroupStatus> ApiClient::change_port_group(
+    const std::string& name, const model::PortGroupChange& change) {
+  return parse(call("PATCH", "/v1/portgroups/" + name, print_json(to_json(change))),
+               port_group_status_from_json);
 }
 
 model::ApiResult<void> ApiClient::delete_port_group(const std::string& name) {

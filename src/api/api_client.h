@@ -59,8 +59,8 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::SwitchRepair> repair_switches() override;
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override;
-  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
-                                                               bool native) override;
+  model::ApiResult<model::PortGroupStatus> change_port_group(
+      const std::string& name, const model::PortGroupChange& change) override;
   model::ApiResult<void> delete_port_group(const std::string& name) override;
   model::ApiResult<std::vector<model::PortGroupStatus>> list_port_groups() override;
   model::ApiResult<model::PortGroupStatus> find_port_group(const std::string& name) override;

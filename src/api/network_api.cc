@@ -108,9 +108,9 @@ ApiResponse one_port_group(model::NetworkManagement& management, const ApiReques
   if (request.method == "GET") return respond_with(management.find_port_group(name));
   if (request.method == "DELETE") return respond_done(management.delete_port_group(name));
   if (request.method != "PATCH") return method_not_allowed(request);
-  const auto native = read_body(request, roce_from_json);
-  if (!native) return invalid(native.error().message);
-  return respond_with(management.set_port_group_roce(name, *native));
+  const auto change = read_body(request, port_group_change_from_json);
+  if (!change) return invalid(change.error().message);
+  return respond_with(management.change_port_group(name, *change));
 }
 
 }  // namespace

@@ -107,6 +107,25 @@ TEST_F(NetworkApiTest, SetsTheRoceOfAPortGroup) {
   EXPECT_EQ(refused("PATCH", "/v1/portgroups/b", R"({"roce":"off"})"), "not_found");
 }
 
+TEST_F(NetworkApiTest, SetsWhetherAPortGroupIsRouted) {
+  call("POST", "/v1/vds", R"({"name":"lan"})");
+  EXPECT_EQ(
+      call("POST", "/v1/portgroups", R"({"name":"a","vds":"lan","roce":"native"})").at("routed"),
+      "off");
+  EXPECT_EQ(call("PATCH", "/v1/portgroups/a", R"({"routed":"on"})").at("routed"), "on");
+  EXPECT_TRUE(management_.network.port_groups["a"].routed);
+  EXPECT_TRUE(management_.network.port_groups["a"].native_roce) << "all else stays";
+  const auto both = call("PATCH", "/v1/portgroups/a", R"({"routed":"off","roce":"off"})");
+  EXPECT_EQ(both.at("routed"), "off");
+  EXPECT_EQ(both.at("roce"), "off");
+  for (const char* bad : {R"({"routed":"native"})", R"({"routed":true})", R"({"routed":""})",
+                          R"({})", R"({"routed":"on","mtu":1500})"}) {
+    EXPECT_EQ(refused("PATCH", "/v1/portgroups/a", bad), "invalid_request") << bad;
+  }
+  EXPECT_EQ(refused("POST", "/v1/portgroups", R"({"name":"b","vds":"lan","routed":"yes"})"),
+            "invalid_request");
+}
+
 TEST_F(NetworkApiTest, RefusesWhatItDoesNotKnow) {
   call("POST", "/v1/vds", R"({"name":"lan"})");
   EXPECT_EQ(refused("PUT", "/v1/vds"), "method_not_allowed");

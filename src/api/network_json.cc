@@ -46,11 +46,18 @@ bool read_roce(JsonReader& reader, const std::string& word) {
   return roce.value_or(false);
 }
 
+bool read_routed(JsonReader& reader, const std::string& word) {
+  const auto routed = model::parse_routed(word);
+  if (!routed) reader.complain("routed", "must be on or off");
+  return routed.value_or(false);
+}
+
 model::PortGroup read_port_group(JsonReader& reader) {
   model::PortGroup group{.name = reader.need_text("name"),
                          .vds = reader.need_text("vds"),
                          .vlan = reader.u32("vlan").value_or(0)};
   group.native_roce = read_roce(reader, reader.text("roce").value_or("off"));
+  group.routed = read_routed(reader, reader.text("routed").value_or("off"));
   return group;
 }
 
@@ -96,6 +103,14 @@ json to_json(const model::PortGroup& group) {
   json result = {{"name", group.name}, {"vds", group.vds}, {"vlan", group.vlan}};
   // Hosts of earlier releases read this too.
   if (group.native_roce) result["roce"] = model::roce_word(true);
+  if (group.routed) result["routed"] = model::routed_word(true);
+  return result;
+}
+
+json to_json(const model::PortGroupChange& change) {
+  json result = json::object();
+  if (change.native_roce) result["roce"] = model::roce_word(*change.native_roce);
+  if (change.routed) result["routed"] = model::routed_word(*change.routed);
   return result;
 }
 
@@ -122,6 +137,7 @@ json to_json(const model::SwitchRepair& repair) {
 json to_json(const model::PortGroupStatus& status) {
   json result = to_json(status.spec);
   result["roce"] = model::roce_word(status.spec.native_roce);
+  result["routed"] = model::routed_word(status.spec.routed);
   result["adapters"] = status.adapters;
   return result;
 }
@@ -167,11 +183,14 @@ Result<std::uint32_t> mtu_from_json(const json& value) {
   return mtu;
 }
 
-Result<bool> roce_from_json(const json& value) {
+Result<model::PortGroupChange> port_group_change_from_json(const json& value) {
   JsonReader reader(value, "change");
-  const bool native = read_roce(reader, reader.need_text("roce"));
+  model::PortGroupChange change;
+  if (const auto word = reader.text("roce")) change.native_roce = read_roce(reader, *word);
+  if (const auto word = reader.text("routed")) change.routed = read_routed(reader, *word);
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
-  return native;
+  if (change.empty()) return fail(Errc::kInvalidArgument, "change: needs roce or routed");
+  return change;
 }
 
 Result<model::SwitchStatus> switch_status_from_json(const json& value) {

@@ -17,6 +17,7 @@ namespace paravane::api {
 
 nlohmann::json to_json(const model::DistributedSwitch& vds);
 nlohmann::json to_json(const model::PortGroup& group);
+nlohmann::json to_json(const model::PortGroupChange& change);
 nlohmann::json to_json(const model::SwitchHost& host);
 nlohmann::json to_json(const model::SwitchStatus& status);
 nlohmann::json to_json(const model::PortGroupStatus& status);
@@ -34,8 +35,8 @@ Result<model::PortGroup> kept_port_group_from_json(const nlohmann::json& value);
 Result<std::string> uplink_from_json(const nlohmann::json& value);
 // Parses {"mtu": 9000}.
 Result<std::uint32_t> mtu_from_json(const nlohmann::json& value);
-// Parses {"roce": "native"} or {"roce": "off"}. True: native.
-Result<bool> roce_from_json(const nlohmann::json& value);
+// Parses {"roce": "native"}, {"routed": "on"} or both.
+Result<model::PortGroupChange> port_group_change_from_json(const nlohmann::json& value);
 
 // Ignores unknown keys, because the daemon may be newer than its client.
 Result<model::SwitchStatus> switch_status_from_json(const nlohmann::json& value);

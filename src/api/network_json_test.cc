@@ -55,12 +55,29 @@ TEST(NetworkJson, RefusesWhatBreaksARule) {
   EXPECT_FALSE(mtu_from_json(json{{"mtu", 1}}));
   EXPECT_FALSE(mtu_from_json(json::object()));
   EXPECT_EQ(mtu_from_json(json{{"mtu", 9000}}), 9000u);
-  EXPECT_FALSE(roce_from_json(json{{"roce", "on"}}));
-  EXPECT_FALSE(roce_from_json(json::object()));
-  EXPECT_EQ(roce_from_json(json{{"roce", "native"}}), true);
-  EXPECT_EQ(roce_from_json(json{{"roce", "off"}}), false);
+  for (const json& bad : {json{{"roce", "on"}}, json{{"routed", "native"}}, json{{"routed", 1}},
+                          json{{"roce", "off"}, {"vlan", 1}}, json::object()}) {
+    EXPECT_FALSE(port_group_change_from_json(bad)) << bad;
+  }
+  for (const model::PortGroupChange& change : {model::PortGroupChange{.native_roce = true},
+                                               {.routed = true},
+                                               {.routed = false},
+                                               {.native_roce = false, .routed = true}}) {
+    EXPECT_EQ(port_group_change_from_json(to_json(change)), change);
+  }
   EXPECT_FALSE(uplink_from_json(json::object()));
   EXPECT_EQ(uplink_from_json(json{{"uplink", ""}}), "");
+}
+
+TEST(NetworkJson, APortGroupOfAnEarlierReleaseIsNotRouted) {
+  const auto old = kept_port_group_from_json(*parse_json(R"({"name":"a","vds":"b","vlan":1})"));
+  ASSERT_TRUE(old);
+  EXPECT_FALSE(old->routed);
+  EXPECT_FALSE(to_json(*old).contains("routed")) << "which earlier releases read as well";
+  model::PortGroup group = *old;
+  group.routed = true;
+  EXPECT_EQ(kept_port_group_from_json(to_json(group)), group);
+  EXPECT_FALSE(kept_port_group_from_json(*parse_json(R"({"name":"a","vds":"b","routed":"yes"})")));
 }
 
 TEST(NetworkJson, AnswersMayHaveKeysOfANewerDaemon) {

@@ -50,10 +50,11 @@ text::TextTable repair_table(const model::SwitchRepair& repair) {
 }
 
 text::TextTable port_group_table(const std::vector<model::PortGroupStatus>& groups) {
-  text::TextTable table({"Name", "VDS", "VLAN", "RoCE", "Adapters"});
+  text::TextTable table({"Name", "VDS", "VLAN", "RoCE", "Routed", "Adapters"});
   for (const model::PortGroupStatus& group : groups) {
     table.add({group.spec.name, group.spec.vds, std::uint64_t{group.spec.vlan},
                std::string(model::roce_word(group.spec.native_roce)),
+               std::string(model::routed_word(group.spec.routed)),
                or_dash(join(group.adapters, ","))});
   }
   return table;

@@ -37,11 +37,11 @@ TEST(RepairTable, SaysWhatWasMendedAndWhatCouldNotBe) {
 TEST(PortGroupTable, NamesTheAdaptersThatLiveThere) {
   EXPECT_EQ(port_group_table(
                 {{.spec = {.name = "a", .vds = "lan", .vlan = 10}, .adapters = {"db1", "db1/2"}},
-                 {.spec = {.name = "b", .vds = "lan", .native_roce = true}}})
+                 {.spec = {.name = "b", .vds = "lan", .native_roce = true, .routed = true}}})
                 .print(text::TableFormat::kCsv),
-            "Name,VDS,VLAN,RoCE,Adapters\n"
-            "a,lan,10,off,\"db1,db1/2\"\n"
-            "b,lan,0,native,-\n");
+            "Name,VDS,VLAN,RoCE,Routed,Adapters\n"
+            "a,lan,10,off,off,\"db1,db1/2\"\n"
+            "b,lan,0,native,on,-\n");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void add_path_commands(CLI::App& parent, Run& run) {
   list->footer(
       "Paths, in order of preference: local (memory copy within this host), hca (an RDMA\n"
       "adapter; not supported yet), tcp (the channel to another host), roce (packets to a native\n"
-      "RoCE endpoint outside of the cluster).\n"
+      "RoCE endpoint outside of the cluster, or through a router to a VM of another port group).\n"
       "Examples:\n"
       "  paravane path list\n"
       "  paravane path list --vm db1 --formatter=json");

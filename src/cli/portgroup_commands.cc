@@ -19,6 +19,13 @@ struct CreateOptions {
   model::PortGroup group;
   std::string vlan = "0";
   std::string roce = "off";
+  std::string routed = "off";
+};
+
+struct ChangeOptions {
+  std::string name;
+  std::string roce;    // empty: it stays
+  std::string routed;  // likewise
 };
 
 ExitStatus show_portgroup(const model::ApiResult<model::PortGroupStatus>& group,
@@ -42,19 +49,32 @@ ExitStatus run_create_portgroup(const CreateOptions& options, const Context& con
   const Result<bool> roce = model::parse_roce(options.roce);
   if (!roce) return report_usage(roce.error().message);
   group.native_roce = *roce;
+  const Result<bool> routed = model::parse_routed(options.routed);
+  if (!routed) return report_usage(routed.error().message);
+  group.routed = *routed;
   if (const Status good = model::check_port_group(group); !good)
     return report_usage(good.error().message);
   api::ApiClient client = context.client();
   return show_portgroup(client.create_port_group(group), client, context);
 }
 
-ExitStatus run_set_portgroup(const CreateOptions& options, const Context& context) {
-  const std::string& name = options.group.name;
+ExitStatus run_set_portgroup(const ChangeOptions& options, const Context& context) {
+  const std::string& name = options.name;
   if (const Status good = model::check_name(name); !good) return bad_portgroup(name, good.error());
-  const Result<bool> roce = model::parse_roce(options.roce);
-  if (!roce) return report_usage(roce.error().message);
+  model::PortGroupChange change;
+  if (!options.roce.empty()) {
+    const Result<bool> roce = model::parse_roce(options.roce);
+    if (!roce) return report_usage(roce.error().message);
+    change.native_roce = *roce;
+  }
+  if (!options.routed.empty()) {
+    const Result<bool> routed = model::parse_routed(options.routed);
+    if (!routed) return report_usage(routed.error().message);
+    change.routed = *routed;
+  }
+  if (change.empty()) return report_usage("nothing to change: specify --roce or --routed");
   api::ApiClient client = context.client();
-  return show_portgroup(client.set_port_group_roce(name, *roce), client, context);
+  return show_portgroup(client.change_port_group(name, change), client, context);
 }
 
 ExitStatus run_delete_portgroup(const std::string& name, const Context& context) {
@@ -97,6 +117,11 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
       ->add_option("--roce", options->roce,
                    "Let its VMs reach native RoCE endpoints: native or off (default: off)")
       ->type_name("native|off");
+  create
+      ->add_option("--routed", options->routed,
+                   "Let its VMs and those of other such port groups reach each other by RoCE v2 "
+                   "through a router: on or off (default: off)")
+      ->type_name("on|off");
   create->footer(
       "Examples:\n"
       "  paravane portgroup create vms --vds lan\n"
@@ -107,15 +132,19 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
   });
 
   CLI::App* set = portgroup->add_subcommand("set", "Change a port group, even while VMs run");
-  auto change = std::make_shared<CreateOptions>();
-  set->add_option("GROUP", change->group.name, "Name of the port group")->required();
+  auto change = std::make_shared<ChangeOptions>();
+  set->add_option("GROUP", change->name, "Name of the port group")->required();
   set->add_option("--roce", change->roce,
                   "Let its VMs reach native RoCE endpoints at once: native or off")
-      ->type_name("native|off")
-      ->required();
+      ->type_name("native|off");
+  set->add_option("--routed", change->routed,
+                  "Let its VMs and those of other such port groups reach each other by RoCE v2 "
+                  "through a router: on or off")
+      ->type_name("on|off");
   set->footer(
       "Examples:\n"
       "  paravane portgroup set storage --roce native\n"
+      "  paravane portgroup set storage --routed on\n"
       "  paravane portgroup set storage --roce off");
   set->callback([change, &run] {
     run = [change](const Context& context) { return run_set_portgroup(*change, context); };

@@ -103,10 +103,10 @@ model::ApiResult<model::PortGroupStatus> ClusterDoor::create_port_group(
   return find_port_group(group.name);
 }
 
-model::ApiResult<model::PortGroupStatus> ClusterDoor::set_port_group_roce(const std::string& name,
-                                                                          bool native) {
-  auto done = change([name, native](model::NetworkManagement& network) {
-    return without_value(network.set_port_group_roce(name, native));
+model::ApiResult<model::PortGroupStatus> ClusterDoor::change_port_group(
+    const std::string& name, const model::PortGroupChange& wanted) {
+  auto done = change([name, wanted](model::NetworkManagement& network) {
+    return without_value(network.change_port_group(name, wanted));
   });
   if (!done) return std::unexpected(done.error());
   return find_port_group(name);

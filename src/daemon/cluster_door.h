@@ -37,8 +37,8 @@ class ClusterDoor final : public host::ControlDoor {
                                                            const std::string& host) override;
   model::ApiResult<model::PortGroupStatus> create_port_group(
       const model::PortGroup& group) override;
-  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
-                                                               bool native) override;
+  model::ApiResult<model::PortGroupStatus> change_port_group(
+      const std::string& name, const model::PortGroupChange& change) override;
   model::ApiResult<void> delete_port_group(const std::string& name) override;
 
  private:

@@ -140,9 +140,9 @@ class ControlDoor : public model::Management {
       const model::PortGroup& group) override {
     return carry([this, group] { return host_.create_port_group(group); });
   }
-  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
-                                                               bool native) override {
-    return carry([this, name, native] { return host_.set_port_group_roce(name, native); });
+  model::ApiResult<model::PortGroupStatus> change_port_group(
+      const std::string& name, const model::PortGroupChange& change) override {
+    return carry([this, name, change] { return host_.change_port_group(name, change); });
   }
   model::ApiResult<void> delete_port_group(const std::string& name) override {
     return carry([this, name] { return host_.delete_port_group(name); });

@@ -136,9 +136,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
       const model::PortGroup& group) override {
     return network_->create_port_group(group);
   }
-  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
-                                                               bool native) override {
-    return network_->set_port_group_roce(name, native);
+  model::ApiResult<model::PortGroupStatus> change_port_group(
+      const std::string& name, const model::PortGroupChange& change) override {
+    return network_->change_port_group(name, change);
   }
   model::ApiResult<void> delete_port_group(const std::string& name) override {
     return network_->delete_port_group(name);
@@ -264,6 +264,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void forget_roce(const model::AdapterName& adapter);
   // Tells the worker why adapters reach no native endpoints, where that has changed.
   void tell_roce_closed();
+  void tell_network_rules(const model::Network& network);
   std::uint32_t makings_of(const model::AdapterName& adapter) const;
   model::ApiResult<void> check_port_groups(const model::VmSpec& spec) const;
   model::ApiResult<model::VmStatus> move_adapters(Vm& vm, const model::VmSpec& moved);
@@ -318,6 +319,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
   std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // that the worker was given
   std::map<model::AdapterName, std::string> roce_closed_;       // as the worker was told
+  worker::NetworkRules network_rules_;                          // likewise
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
   std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;

@@ -104,7 +104,8 @@ void HostNetwork::log_created(const model::PortGroup& group) {
 }
 
 void HostNetwork::log_changed(const model::PortGroup& group) {
-  changes_.info("port group {}: changed, RoCE {}", group.name, model::roce_word(group.native_roce));
+  changes_.info("port group {}: changed, RoCE {}, routed {}", group.name,
+                model::roce_word(group.native_roce), model::routed_word(group.routed));
 }
 
 // For a start while etcd is away; the cluster has it anyway. What is told here has happened:

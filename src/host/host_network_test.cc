@@ -96,7 +96,7 @@ TEST_F(HostNetworkTest, SetsTheRoceOfAPortGroupWhileAdaptersAreInIt) {
   network_->apply();
   EXPECT_THAT(maker_.last.roce_ports, IsEmpty());
 
-  const auto native = network_->set_port_group_roce("a", true);
+  const auto native = network_->change_port_group("a", {.native_roce = true});
   ASSERT_TRUE(native);
   EXPECT_TRUE(native->spec.native_roce);
   EXPECT_EQ(native->spec.vlan, 10u) << "all else stays";
@@ -110,19 +110,33 @@ TEST_F(HostNetworkTest, SetsTheRoceOfAPortGroupWhileAdaptersAreInIt) {
   EXPECT_TRUE(network_->find_port_group("a")->spec.native_roce) << "kept";
 
   network_->apply();
-  ASSERT_TRUE(network_->set_port_group_roce("a", false));
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = false}));
   EXPECT_THAT(maker_.last.roce_ports, IsEmpty());
   EXPECT_FALSE(network_->wants_roce({.adapter = {"db1", 1}, .making = 3}));
-  EXPECT_EQ(network_->set_port_group_roce("x", true).error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(network_->change_port_group("x", {.native_roce = true}).error().code,
+            ApiErrorCode::kNotFound);
+}
+
+TEST_F(HostNetworkTest, SetsWhetherAPortGroupIsRouted) {
+  make_lan();
+  const auto routed = network_->change_port_group("a", {.routed = true});
+  ASSERT_TRUE(routed);
+  EXPECT_TRUE(routed->spec.routed);
+  EXPECT_FALSE(routed->spec.native_roce) << "all else stays";
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = true}));
+  start();
+  EXPECT_TRUE(network_->find_port_group("a")->spec.routed) << "kept";
+  ASSERT_TRUE(network_->change_port_group("a", {.routed = false}));
+  EXPECT_FALSE(network_->find_port_group("a")->spec.routed);
 }
 
 TEST_F(HostNetworkTest, APortThatIsNotWantedAnyMoreIsClosedFirstAndWithItsReason) {
   make_lan();
-  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = true}));
   uses_ = {{.adapter = {"db1", 1}, .port_group = "a", .mac = kMac}};
   network_->apply();
   told_.clear();
-  ASSERT_TRUE(network_->set_port_group_roce("a", false));
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = false}));
   EXPECT_THAT(told_, ElementsAre("port group a has RoCE off", "db1 gone, 6 plans before",
                                  "port group a has RoCE off"));
 }
@@ -139,7 +153,7 @@ TEST_F(HostNetworkTest, SaysWhyAnAdapterReachesNoNativeEndpoints) {
   EXPECT_THAT(network_->why_no_roce(use), HasSubstr("but host h1 is not in that switch"));
   use.port_group = "a";
   EXPECT_EQ(network_->why_no_roce(use), "port group a has RoCE off");
-  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = true}));
   EXPECT_EQ(network_->why_no_roce(use), "");
   use.hw_version = 17;
   EXPECT_EQ(network_->why_no_roce(use), "hardware version 17 has no native endpoints");
@@ -151,7 +165,7 @@ TEST_F(HostNetworkTest, SaysWhyAnAdapterReachesNoNativeEndpoints) {
 
 TEST_F(HostNetworkTest, BelowHardwareVersion18AnAdapterHasATapAndNoRocePort) {
   make_lan();
-  ASSERT_TRUE(network_->set_port_group_roce("a", true));
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = true}));
   uses_ = {{.adapter = {"old", 1}, .port_group = "a", .mac = kMac, .hw_version = 17},
            {.adapter = {"new", 1}, .port_group = "a", .mac = kMac, .hw_version = 18}};
   network_->apply();

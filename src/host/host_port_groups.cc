@@ -8,16 +8,16 @@
 
 namespace paravane::host {
 
-model::ApiResult<model::PortGroupStatus> HostNetwork::set_port_group_roce(const std::string& name,
-                                                                          bool native) {
-  auto group = model::find_port_group(network_, name);
-  if (!group) return std::unexpected(group.error());
-  const bool is_another = std::exchange(group->native_roce, native) != native;
-  if (auto kept = inventory_.put_port_group(*group); !kept) return std::unexpected(kept.error());
-  network_.port_groups[name] = *group;
+model::ApiResult<model::PortGroupStatus> HostNetwork::change_port_group(
+    const std::string& name, const model::PortGroupChange& change) {
+  const auto before = model::find_port_group(network_, name);
+  if (!before) return std::unexpected(before.error());
+  const model::PortGroup group = model::changed(*before, change);
+  if (auto kept = inventory_.put_port_group(group); !kept) return std::unexpected(kept.error());
+  network_.port_groups[name] = group;
   apply();
-  if (is_another && !view_) log_changed(*group);
-  return status_of(*group);
+  if (group != *before && !view_) log_changed(group);
+  return status_of(group);
 }
 
 model::ApiResult<void> HostNetwork::delete_port_group(const std::string& name) {

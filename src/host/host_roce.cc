@@ -92,4 +92,12 @@ void Host::tell_roce_closed() {
       [this, why = std::move(why)]() mutable { ports_->set_roce_closed(std::move(why)); });
 }
 
+void Host::tell_network_rules(const model::Network& network) {
+  worker::NetworkRules rules = worker::network_rules(network);
+  if (!worker_ || rules == network_rules_) return;
+  network_rules_ = rules;
+  worker_->post(
+      [this, rules = std::move(rules)]() mutable { ports_->set_networks(std::move(rules)); });
+}
+
 }  // namespace paravane::host

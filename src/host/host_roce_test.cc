@@ -121,7 +121,7 @@ TEST_F(HostRoceTest, APortThatIsDeletedIsAskedForAgain) {
 TEST_F(HostRoceTest, APortIsClosedBeforeThePlanWithoutItIsMade) {
   const UniqueFd end = open(wanted());
   wait_until([&] { return is_open(); });
-  ASSERT_TRUE(host_->set_port_group_roce("a", false));
+  ASSERT_TRUE(host_->change_port_group("a", {.native_roce = false}));
   EXPECT_TRUE(is_closed(end));
   EXPECT_EQ(status().closed, "port group a has RoCE off");
 }

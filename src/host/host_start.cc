@@ -181,6 +181,7 @@ model::ApiResult<void> Host::open_network() {
           .changed =
               [this](const model::Network& network) {
                 tell_network(network);
+                tell_network_rules(network);
                 if (config_.cluster == nullptr) return;
                 config_.cluster->set_network(network_->host(), network);
               },

@@ -99,6 +99,22 @@ Result<bool> parse_roce(std::string_view text) {
   return fail(Errc::kInvalidArgument, "roce must be native or off");
 }
 
+std::string_view routed_word(bool routed) {
+  return routed ? "on" : "off";
+}
+
+Result<bool> parse_routed(std::string_view text) {
+  if (text == routed_word(true)) return true;
+  if (text == routed_word(false)) return false;
+  return fail(Errc::kInvalidArgument, "routed must be on or off");
+}
+
+PortGroup changed(PortGroup group, const PortGroupChange& change) {
+  group.native_roce = change.native_roce.value_or(group.native_roce);
+  group.routed = change.routed.value_or(group.routed);
+  return group;
+}
+
 Status check_port_group(const PortGroup& group) {
   if (Status good = check_named("port group", group.name); !good) return good;
   if (group.name == kNoPortGroup) {

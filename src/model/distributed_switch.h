@@ -42,9 +42,22 @@ struct PortGroup {
   std::uint32_t vlan = 0;  // 1 to 4094; 0: untagged
   // Whether its VMs reach native RoCE endpoints: adapters of hardware, and Linux's rdma_rxe.
   bool native_roce = false;
+  // Whether the operator lets its VMs and those of other such port groups reach each other through
+  // a router, which takes native_roce in both.
+  bool routed = false;
 
   friend bool operator==(const PortGroup&, const PortGroup&) = default;
 };
+
+// What an operator changes in a port group; nullopt: it stays as it is.
+struct PortGroupChange {
+  std::optional<bool> native_roce{};
+  std::optional<bool> routed{};
+
+  bool empty() const { return !native_roce && !routed; }
+  friend bool operator==(const PortGroupChange&, const PortGroupChange&) = default;
+};
+PortGroup changed(PortGroup group, const PortGroupChange& change);
 
 // A host as a member of a switch, in a request.
 struct SwitchHost {
@@ -65,6 +78,9 @@ Result<std::uint32_t> parse_vlan(std::string_view text);
 // How an operator writes PortGroup::native_roce: "native" or "off". Errors: kInvalidArgument.
 std::string_view roce_word(bool native);
 Result<bool> parse_roce(std::string_view text);
+// How an operator writes PortGroup::routed: "on" or "off". Errors: kInvalidArgument.
+std::string_view routed_word(bool routed);
+Result<bool> parse_routed(std::string_view text);
 // Explains why a host can have only one of the requested uplinks in a switch.
 std::string no_teaming(const std::vector<std::string>& uplinks);
 // As Linux names an interface (dev_valid_name()).

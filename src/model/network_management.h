@@ -44,9 +44,10 @@ class NetworkManagement {
   // REQUIRES: check_port_group(). Errors: kExists, kNotFound (the switch),
   // kLimitReached, kNoSpace, kStore.
   virtual ApiResult<PortGroupStatus> create_port_group(const PortGroup& group) = 0;
-  // Sets PortGroup::native_roce, also while VMs run: the RoCE ports of its adapters are made or
-  // removed at once. Errors: kNotFound, kNoSpace, kStore.
-  virtual ApiResult<PortGroupStatus> set_port_group_roce(const std::string& name, bool native) = 0;
+  // Also while VMs run: the RoCE ports of its adapters are made or removed at once. Errors:
+  // kNotFound, kNoSpace, kStore.
+  virtual ApiResult<PortGroupStatus> change_port_group(const std::string& name,
+                                                       const PortGroupChange& change) = 0;
   // Errors: kNotFound, kInUse (adapters are in it), kNoSpace, kStore.
   virtual ApiResult<void> delete_port_group(const std::string& name) = 0;
   // In the order of names.

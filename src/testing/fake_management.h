@@ -218,12 +218,13 @@ class FakeManagement final : public model::Management {
     network.port_groups[group.name] = group;
     return find_port_group(group.name);
   }
-  model::ApiResult<model::PortGroupStatus> set_port_group_roce(const std::string& name,
-                                                               bool native) override {
+  model::ApiResult<model::PortGroupStatus> change_port_group(
+      const std::string& name, const model::PortGroupChange& change) override {
     if (auto known = model::find_port_group(network, name); !known) {
       return std::unexpected(known.error());
     }
-    network.port_groups[name].native_roce = native;
+    model::PortGroup& group = network.port_groups[name];
+    group = model::changed(group, change);
     return find_port_group(name);
   }
   model::ApiResult<void> delete_port_group(const std::string& name) override {

@@ -84,11 +84,22 @@ class NativeRoce(SwitchTest):
         self.host.cli("portgroup", "set", "vms", "--roce", "off")
         self.assertNotIn(PORT, self.host.links())
 
+    def test_routed_is_set_apart_from_roce(self):
+        self.start()
+        self.assertEqual(self.group()["routed"], "off")
+        self.host.cli("portgroup", "set", "vms", "--routed", "on", "--roce", "native")
+        self.host.cli("portgroup", "set", "vms", "--roce", "off")
+        self.assertEqual((self.group()["roce"], self.group()["routed"]), ("off", "on"))
+        self.assertEqual(self.group("storage")["routed"], "off")
+        self.host.cli("portgroup", "set", "vms", "--routed", "off")
+        self.assertEqual(self.group()["routed"], "off")
+
     def test_refuses_what_it_does_not_know(self):
         self.start()
         self.assertIn("native or off", self.host.cli("portgroup", "set", "vms", "--roce", "on", check=False).stderr)
+        self.assertIn("on or off", self.host.cli("portgroup", "set", "vms", "--routed", "native", check=False).stderr)
         self.assertIn("port group vm does not exist", self.host.refused("portgroup", "set", "vm", "--roce", "native"))
-        self.assertIn("--roce is required", self.host.cli("portgroup", "set", "vms", check=False).stderr)
+        self.assertIn("specify --roce or --routed", self.host.cli("portgroup", "set", "vms", check=False).stderr)
 
     def test_below_hardware_version_18_an_adapter_has_none_and_vm_check_cures_it(self):
         self.start()

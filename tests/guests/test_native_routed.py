@@ -1,9 +1,10 @@
 """RoCE v2 between subnets: what goes through a router does so by the gateway that the guest's own network stack finds."""
 import unittest
 
-from routed_rig import NEAR, RoutedRig
+from guests import wait_for
+from routed_rig import FAR, NEAR, RoutedRig
 
-VM, MACHINE, OLD = 1, 2, 3
+VM, MACHINE, OLD, FAR_VM = 1, 2, 3, 4
 BOTH_WAYS = ((MACHINE, VM), (VM, MACHINE))  # server, client
 IMPATIENT = ["-n", "5", "-s", "64"]
 PATIENT = ["-u", "18"]  # a second: a router is one more that wants the processor
@@ -55,6 +56,61 @@ class NativeRouted(unittest.TestCase):
     def test_5_roce_v1_is_never_routed(self):
         self.rig.add_vm(OLD, NEAR, "--port-group", "native", "--protocol", "v1")
         self.fails(MACHINE, OLD)
+
+    # ---- between VMs of two port groups ----
+
+    def set_routed(self, group, word):
+        self.rig.lab.hosts[0].paravane("portgroup", "set", group, "--routed", word)
+
+    def reasons_while(self, act):
+        """Why the paths of a server that waits in the far VM are as they are, once a client has said what its address is."""
+        server = self.rig.spawn(FAR_VM, "ibv_rc_pingpong", "-d", "vmw_pvrdma0", "-g", "1", "-n", "5", timeout=120)
+        try:
+            self.rig.wait_listening(FAR_VM, 18515)
+            client = self.rig.spawn(VM, "ibv_rc_pingpong", "-d", "vmw_pvrdma0", "-g", "1", "-n", "5",
+                                    self.rig.address_of(FAR_VM), timeout=120)
+            seen = wait_for("the path is listed", lambda: set(self.rig.paths()), 60)
+            code, text = client.finish(120)
+            act(code, text)
+            return seen
+        finally:
+            server.end()
+
+    def refused(self, code, text):
+        self.assertNotEqual(code, 0)
+        self.assertIn(RETRIES_EXCEEDED, text)
+
+    def test_6_vms_of_two_port_groups_reach_each_other_where_both_are_routed(self):
+        self.rig.lab.hosts[0].paravane("portgroup", "create", "distant", "--vds", "far", "--roce", "native")
+        self.rig.add_vm(FAR_VM, FAR, "--port-group", "distant")
+        vm_is = f"the peer's GID belongs to vm{VM} in port group native"
+        far_is = f"the peer's GID belongs to vm{FAR_VM} in port group distant"
+        for near, far, off in ("off", "off", None), ("on", "off", "distant"), ("off", "on", "native"):
+            with self.subTest(near=near, far=far):
+                self.set_routed("native", near)
+                self.set_routed("distant", far)
+                seen = self.reasons_while(self.refused)
+                self.assertLessEqual(seen, {("roce", f"not through a router: {whose}; port group {group} has routed off")
+                                            for whose in (vm_is, far_is) for group in ([off] if off else ["native", "distant"])})
+        self.set_routed("native", "on")
+        self.assertLessEqual(self.reasons_while(lambda code, text: self.assertEqual(code, 0, text)),
+                             {("roce", f"routed: {whose}") for whose in (vm_is, far_is)})
+
+    def test_7_all_goes_between_them_then_and_ends_when_the_operator_or_the_router_says_so(self):
+        self.set_routed("native", "on")
+        self.set_routed("distant", "on")
+        for server, client in (VM, FAR_VM), (FAR_VM, VM):
+            with self.subTest(server=server):
+                self.pingpong(server, client, "-s", "65536", "-n", "50")
+                self.rig.exchange(server, client, "ib_write_bw", "-x", "1", "-F", *PATIENT, "-s", "65536", "-n", "50")
+                self.rig.rping(server, client)
+        self.rig.router.set_roce(False)
+        self.fails(FAR_VM, VM)
+        self.rig.router.set_roce(True)
+        self.pingpong(FAR_VM, VM, "-n", "50")
+        self.set_routed("distant", "off")
+        self.fails(FAR_VM, VM)
+        self.pingpong(MACHINE, VM, "-n", "50")  # a machine is reached all the same
 
 
 if __name__ == "__main__":
