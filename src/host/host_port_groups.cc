@@ -13,10 +13,11 @@ model::ApiResult<model::PortGroupStatus> HostNetwork::change_port_group(
   const auto before = model::find_port_group(network_, name);
   if (!before) return std::unexpected(before.error());
   const model::PortGroup group = model::changed(*before, change);
+  if (group == *before) return status_of(group);
   if (auto kept = inventory_.put_port_group(group); !kept) return std::unexpected(kept.error());
   network_.port_groups[name] = group;
   apply();
-  if (group != *before && !view_) log_changed(group);
+  if (!view_) log_changed(group);
   return status_of(group);
 }
 

@@ -180,8 +180,8 @@ void Records::put_document(KeyValue&& pair) {
   const bool good = !name.empty() && pair.key.size() <= kMaxKey && is_printable(name, kMaxKey) &&
                     documents_.size() < View::kMaxDocuments &&
                     pair.value.size() <= View::kMaxDocument;
-  if (good && read_document(name, pair.value, pair.mod_revision)) {
-    documents_[std::move(name)] = {.text = std::move(pair.value), .written = pair.mod_revision};
+  if (good && read_document(name, pair.value, pair.create_revision)) {
+    documents_[std::move(name)] = {.text = std::move(pair.value), .created = pair.create_revision};
   } else {
     ++odd_;
   }
@@ -197,10 +197,10 @@ void Records::erase_document(const std::string& name) {
   if (name.starts_with(kSwitches)) network_.switches.erase(name.substr(kSwitches.size()));
   if (!name.starts_with(kPortGroups)) return;
   network_.port_groups.erase(name.substr(kPortGroups.size()));
-  port_groups_written_.erase(name.substr(kPortGroups.size()));
+  port_groups_created_.erase(name.substr(kPortGroups.size()));
 }
 
-bool Records::read_document(const std::string& name, const std::string& text, Revision written) {
+bool Records::read_document(const std::string& name, const std::string& text, Revision created) {
   if (const auto host = member_of_document(name)) {
     auto record = parse_member(name, text);
     if (!record || members_.size() >= View::kMaxHosts) return false;
@@ -209,7 +209,7 @@ bool Records::read_document(const std::string& name, const std::string& text, Re
   }
   const Result<json> value = parse_json(text);
   if (value && name == kClusterDocument) return read_cluster_document(*value);
-  return value && read_network_document(name, *value, written);
+  return value && read_network_document(name, *value, created);
 }
 
 bool Records::read_cluster_document(const json& value) {
@@ -222,7 +222,7 @@ bool Records::read_cluster_document(const json& value) {
   return true;
 }
 
-bool Records::read_network_document(const std::string& name, const json& value, Revision written) {
+bool Records::read_network_document(const std::string& name, const json& value, Revision created) {
   if (name.starts_with(kSwitches)) {
     auto vds = api::kept_switch_from_json(value);
     if (!vds || name != switch_document(vds->name)) return false;
@@ -232,7 +232,7 @@ bool Records::read_network_document(const std::string& name, const json& value, 
     auto group = api::kept_port_group_from_json(value);
     if (!group || name != port_group_document(group->name)) return false;
     if (network_.port_groups.size() >= model::kMaxPortGroups) return false;
-    port_groups_written_[group->name] = written;
+    port_groups_created_[group->name] = created;
     network_.port_groups[group->name] = std::move(*group);
   }
   return true;
@@ -267,7 +267,7 @@ std::vector<KeyValue> Records::entries() const {
                        .mod_revision = written});
   };
   for (const auto& [name, document] : documents_) {
-    add(std::string(kConfigPrefix) + name, document.text, document.written, document.written);
+    add(std::string(kConfigPrefix) + name, document.text, document.created, document.created);
   }
   for (const auto& [name, host] : hosts_) {
     if (!host.info) continue;
@@ -364,7 +364,7 @@ std::map<model::AdapterName, Records::Standing> Records::standings(const model::
     const auto segment = model::segment_number(network, key.second);
     if (adapter == all.end() || !segment) continue;
     const Revision since = std::max(adapter->second.since, created);
-    const Age age{.counted = std::max(since, port_groups_written_.at(key.second)),
+    const Age age{.counted = std::max(since, port_groups_created_.at(key.second)),
                   .claimed = since};
     const auto [found, first] = adapter->second.networks.try_emplace(*segment, age);
     if (!first) found->second = std::min(found->second, age);

@@ -10,8 +10,9 @@
 //   - a MAC address belongs to the adapter whose key for it is the oldest (etcd's create_revision);
 //   - a GID that is derived from an adapter's MAC address belongs to that adapter only;
 //   - any other GID belongs to the oldest claim. A claim never counts as older than the adapter,
-//     its membership in the port group, and the port group. Otherwise, a host could make a claim
-//     before the claim is valid, and later profit from its age.
+//     its membership in the port group, and the port group (etcd's create_revision: a port group
+//     that is set keeps its network). Otherwise, a host could make a claim before the claim is
+//     valid, and later profit from its age.
 //
 // The value of a claim is ignored, because it could change while the key keeps its age.
 //
@@ -167,10 +168,10 @@ class Records {
   void put_document(KeyValue&& pair);
   void erase_document(const std::string& name);
   // These return false if the document is invalid.
-  bool read_document(const std::string& name, const std::string& text, Revision written);
+  bool read_document(const std::string& name, const std::string& text, Revision created);
   bool read_cluster_document(const nlohmann::json& value);
   bool read_network_document(const std::string& name, const nlohmann::json& value,
-                             Revision written);
+                             Revision created);
   static void show_adapters(const HostRecords& records, Host& host);
   std::map<model::AdapterName, Standing> standings(const model::Network& network,
                                                    const HostRecords& host) const;
@@ -186,14 +187,14 @@ class Records {
   std::map<std::string, HostRecords> hosts_;
   struct Document {
     std::string text;
-    Revision written = 0;
+    Revision created = 0;
   };
   std::map<std::string, Document> documents_;
   model::Network network_;  // as documents say; a port group's switch may not be there
   MemberRecords members_;
   std::string authority_;  // the host that has it; empty: not said
   Generation generation_;
-  std::map<std::string, Revision> port_groups_written_;  // of network_
+  std::map<std::string, Revision> port_groups_created_;  // of network_
   std::uint64_t odd_ = 0;
   bool wants_reading_ = false;
 };

@@ -197,6 +197,7 @@ TEST_F(ViewTest, AClaimIsNoOlderThanItsPortGroup) {
   put_adapter("a", kMacA);
   claim("a", kOther);
   put(document, print_port_group({.name = "c", .vds = "lan", .vlan = 20}));
+  erase(document);
   put(document, print_port_group({.name = "c", .vds = "lan", .vlan = 10}));
   EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
   // All in one port group keep their order.
@@ -208,6 +209,25 @@ TEST_F(ViewTest, AClaimIsNoOlderThanItsPortGroup) {
   put(std::string(kConfigPrefix) + port_group_document("a"),
       print_port_group(kNetwork.port_groups.at("a")));
   EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
+}
+
+// Two port groups may be one network.
+TEST_F(ViewTest, APortGroupThatIsSetTakesNoGidFromItsAdapters) {
+  const std::string document = std::string(kConfigPrefix) + port_group_document("a");
+  put(std::string(kConfigPrefix) + port_group_document("c"),
+      print_port_group({.name = "c", .vds = "lan", .vlan = 10}));
+  put_adapter("a", kMacA, "a");
+  claim("a", kOther);
+  put_adapter("b", kMacB, "c");
+  claim("b", kOther);
+  ASSERT_EQ(view()->owner(kOther), (GidOwner{"a", kVm}));
+  for (const bool native : {true, false}) {
+    model::PortGroup group = kNetwork.port_groups.at("a");
+    group.native_roce = native;
+    put(document, print_port_group(group));
+    EXPECT_EQ(view()->network.port_groups.at("a").native_roce, native);
+    EXPECT_EQ(view()->owner(kOther), (GidOwner{"a", kVm})) << native;
+  }
 }
 
 TEST_F(ViewTest, AnAdapterWithTwoMacAddressesHasBothAndShowsTheOldest) {
