@@ -47,6 +47,15 @@ bool can_be_owned(const Gid& gid) {
   return !is_zero && !is_multicast;
 }
 
+GidType twin_of(GidType type) {
+  return type == GidType::kRoceV1 ? GidType::kRoceV2 : GidType::kRoceV1;
+}
+
+const char* which_has(GidType type) {
+  return type == GidType::kRoceV1 ? ", which has it as RoCE v1 only"
+                                  : ", which has it as RoCE v2 only";
+}
+
 }  // namespace
 
 Gid link_local_gid(const MacAddress& mac) {
@@ -233,8 +242,14 @@ Directory::Absence Directory::why_not_native(const Member& member, const Gid& dg
                                              GidType type) const {
   using enum Absence::Why;
   if (!can_be_owned(dgid)) return {.why = kNotUnicast};
-  if (const auto held = held_.find({dgid, type, member.segment}); held != held_.end()) {
-    return {.why = kHeld, .owner = held->second};
+  // Of either type, for the network would take both to one machine.
+  for (const GidType each : {type, twin_of(type)}) {
+    const auto held = held_.find({dgid, each, member.segment});
+    if (held != held_.end()) return {.why = kHeld, .owner = held->second};
+  }
+  if (const auto twin = owners_.find({dgid, twin_of(type), member.segment});
+      twin != owners_.end()) {
+    return {.why = kHeld, .owner = name_of(twin->second) + which_has(twin_of(type))};
   }
   if (const auto its = reserved_.find({member.segment, dgid}); its != reserved_.end()) {
     return {.why = kHeld, .owner = members_.at(its->second).name + ", whose guest does not use it"};

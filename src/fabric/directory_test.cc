@@ -77,7 +77,7 @@ TEST_F(DirectoryTest, AGidOfAnAdapterThatCannotBeReachedIsNoNativeEndpoints) {
   directory_.set_held({held});
   EXPECT_NE(a_->epoch(), before);
   EXPECT_EQ(a_->find(ipv4(9), kV2), std::nullopt);
-  EXPECT_EQ(a_->find(ipv4(9), kV1)->transport, &native) << "another GID";
+  EXPECT_EQ(a_->find(ipv4(9), kV1), std::nullopt) << "it has the same address";
   EXPECT_EQ(a_->find(ipv4(8), kV2)->transport, &native);
 
   ASSERT_TRUE(b_->announce(ipv4(9), kV2)) << "the adapter may have moved here";
@@ -191,6 +191,28 @@ TEST_F(DirectoryCrossing, AnAdapterWhoseHostIsAwayCountsToo) {
                                  .port_group = "there",
                                  .off = "there"}));
   EXPECT_TRUE(a_->find(ipv4(8), kV2)->one_hop);
+}
+
+TEST_F(DirectoryTest, AnAddressThatAnAdapterHasInOneRoceVersionIsNoNativeEndpointsInTheOther) {
+  fake::ScriptedTransport native;
+  directory_.set_native(AdapterId{1}, &native);
+  ASSERT_TRUE(a_->announce(ipv4(1), kV1));
+  ASSERT_TRUE(b_->announce(ipv4(9), kV2));
+  const auto why = [this](const Gid& dgid) {
+    return directory_.why_no_route(AdapterId{1}, ipv4(1), dgid, kV1);
+  };
+  EXPECT_EQ(a_->find(ipv4(9), kV1), std::nullopt);
+  EXPECT_EQ(why(ipv4(9)), (Directory::Absence{.why = Directory::Absence::Why::kHeld,
+                                              .owner = "beta, which has it as RoCE v2 only"}));
+  fake::ScriptedTransport tcp;
+  directory_.set_host(verbs::HostId{2}, "h2", tcp, {{.gid = ipv4(8), .type = kV2}});
+  EXPECT_EQ(a_->find(ipv4(8), kV1), std::nullopt);
+  EXPECT_EQ(why(ipv4(8)).owner, "an adapter of host h2, which has it as RoCE v2 only");
+  directory_.set_held({{.gid = {.gid = ipv4(7), .type = kV2}, .owner = "a VM of host h3"}});
+  EXPECT_EQ(a_->find(ipv4(7), kV1), std::nullopt);
+  EXPECT_EQ(why(ipv4(7)).owner, "a VM of host h3");
+  b_->withdraw(ipv4(9), kV2);
+  EXPECT_EQ(a_->find(ipv4(9), kV1)->transport, &native);
 }
 
 TEST_F(DirectoryTest, NothingIsANativeEndpointBeforeTheOtherHostsAreKnown) {
