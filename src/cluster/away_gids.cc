@@ -39,6 +39,9 @@ void AwayGids::remember(const View& view, const std::string& self) {
   for (const auto& [name, host] : view.hosts) {
     if (name != self && host.info) hosts_[name] = gids_of(view, host);
   }
+  if (hosts_.size() > View::kMaxHosts) {
+    std::erase_if(hosts_, [&](const auto& one) { return !is_present(view, one.first); });
+  }
   std::erase_if(hosts_, [&](const auto& one) {
     return one.first == self || (!is_present(view, one.first) && !may_be_member(view, one.first));
   });

@@ -76,6 +76,7 @@ std::string print_inventory(const InventoryFile& file) {
   json value = {
       {"revision", file.revision}, {"keys", std::move(keys)}, {"addresses", file.addresses}};
   for (const KeyValue& pair : file.away) value["away"].push_back(print_entry(pair));
+  if (file.cut) value["cut"] = true;
   std::string text = print_json(value) + "\n";
   const std::string sum = authority::hash(text);
   return text.append(sum).append("\n");
@@ -94,6 +95,7 @@ std::optional<InventoryFile> parse_inventory(std::string_view text) {
   const json* keys = reader.array("keys");
   const json* addresses = reader.object("addresses");  // null: it is of an older version
   const json* away = reader.array("away");             // null: no member was away
+  file.cut = reader.boolean("cut").value_or(false);
   if (!reader.finish_ignoring_unknown() || keys == nullptr) return std::nullopt;
   if (!read_entries(*keys, file.keys)) return std::nullopt;
   if (away != nullptr && !read_entries(*away, file.away)) return std::nullopt;
@@ -127,10 +129,26 @@ Result<std::shared_ptr<const View>> KeptInventory::load() {
   Records records;
   for (KeyValue& pair : file->keys) records.put(std::move(pair));
   auto view = records.build(file->revision);
+  if (file->cut) {
+    View part = *view;
+    part.is_whole = false;
+    view = std::make_shared<const View>(std::move(part));
+  }
   seen_ = seen_of(*view);
+  note_members(*view);
   addresses_ = std::move(file->addresses);
   note_addresses(*view);
   return view;
+}
+
+void KeptInventory::note_members(const View& view) {
+  members_.clear();
+  for (const auto& [name, ignored] : view.members) members_.insert(name);
+}
+
+// With an authority that does not say which hosts are members, any may be one.
+bool KeptInventory::may_be_member(const std::string& host) const {
+  return members_.empty() || members_.contains(host);
 }
 
 void KeptInventory::note_addresses(const View& view) {
@@ -146,6 +164,7 @@ void KeptInventory::note_addresses(const View& view) {
 
 Status KeptInventory::keep(const Records& records, const View& view, Instant now) {
   revision_ = view.revision;
+  note_members(view);
   note_addresses(view);
   const bool is_new =
       view.generation.number != seen_.number || view.generation.mark() != seen_.mark;
@@ -170,13 +189,15 @@ Status KeptInventory::flush(const Records& records, Instant now) {
   return written;
 }
 
-void KeptInventory::add_away(InventoryFile& next) const {
+void KeptInventory::add_away(InventoryFile& next, Instant now) {
   std::set<std::string, std::less<>> present;
   for (const KeyValue& pair : next.keys) {
     if (auto host = inventory::host_of_key(pair.key)) present.insert(std::move(*host));
   }
-  const bool all_present = std::ranges::all_of(
-      addresses_, [&present](const auto& one) { return present.contains(one.first); });
+  const bool all_present =
+      !members_.empty() && std::ranges::all_of(members_, [&present](const std::string& host) {
+        return present.contains(host);
+      });
   if (all_present) return;
   const auto before = read();
   if (!before) return;
@@ -185,9 +206,15 @@ void KeptInventory::add_away(InventoryFile& next) const {
     for (const KeyValue& pair : *pairs) {
       const auto parsed = inventory::parse_host_key(pair.key);
       if (!parsed || parsed->kind == inventory::HostKey::Kind::kInfo) continue;
-      if (present.contains(parsed->host) || !addresses_.contains(parsed->host)) continue;
+      if (present.contains(parsed->host) || !may_be_member(parsed->host)) continue;
       bytes += pair.key.size() + pair.value.size();
-      if (bytes > kMostBytes) return;
+      if (bytes > kMostBytes) {
+        return too_much_.warn(
+            now,
+            "cluster: {} has no room for all claims of hosts that are away: after "
+            "a restart, this host does not know some of their GIDs",
+            file_.string());
+      }
       next.away.push_back(pair);
     }
   }
@@ -199,10 +226,11 @@ Status KeptInventory::write(const Records& records, Instant now) {
   std::size_t bytes = 0;
   for (KeyValue& pair : records.entries()) {
     bytes += pair.key.size() + pair.value.size();
-    if (bytes > kMostBytes) break;
+    file.cut = bytes > kMostBytes;
+    if (file.cut) break;
     file.keys.push_back(std::move(pair));
   }
-  add_away(file);
+  add_away(file, now);
   return write_file(file_, print_inventory(file));
 }
 

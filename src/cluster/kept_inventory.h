@@ -9,14 +9,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/instant.h"
+#include "base/limited_log.h"
 #include "base/result.h"
 #include "inventory/generation.h"
 #include "inventory/view.h"
@@ -34,6 +37,7 @@ struct InventoryFile {
   MemberAddresses addresses{};  // including hosts that are away
   // The last claims of members that are away, which etcd does not have any more.
   std::vector<inventory::KeyValue> away{};
+  bool cut = false;  // whether `keys` lacks claims, because they were too large
 };
 std::string print_inventory(const InventoryFile& file);
 // nullopt: the text is damaged.
@@ -79,13 +83,17 @@ class KeptInventory {
  private:
   void note_addresses(const inventory::View& view);
   // Copies claims of members that are away from the file that is about to be replaced.
-  void add_away(InventoryFile& next) const;
+  void add_away(InventoryFile& next, Instant now);
+  void note_members(const inventory::View& view);
+  bool may_be_member(const std::string& host) const;
   Status write(const inventory::Records& records, Instant now);
 
   std::filesystem::path file_;
   inventory::SeenGeneration seen_;
-  MemberAddresses addresses_;  // View::kMaxHosts at most
+  MemberAddresses addresses_;                   // View::kMaxHosts at most
+  std::set<std::string, std::less<>> members_;  // empty: not said; View::kMaxHosts at most
   std::shared_ptr<const inventory::View> away_;
+  LimitedLog too_much_;
   std::int64_t revision_ = 0;  // the revision that must be stored
   Instant due_ = kNever;
   Instant written_{};

@@ -158,6 +158,39 @@ TEST_F(KeptInventoryTest, TheClaimsOfAMemberThatIsAwayAreKeptUntilItIsRemoved) {
   EXPECT_EQ(next.away(), nullptr);
 }
 
+// Of an older release. The host may come back, so its claims count as long as it may be a member.
+TEST_F(KeptInventoryTest, WithoutAListOfMembersTheClaimsOfAHostThatIsAwayAreKept) {
+  records_.erase(std::string(inventory::kConfigPrefix) + "members/h1");
+  ASSERT_TRUE(keep(start_));
+  const View before = view();
+  ASSERT_TRUE(before.members.empty());
+  for (const KeyValue& pair : records_.entries()) {
+    if (pair.key.starts_with(inventory::host_prefix("h2"))) records_.erase(pair.key);
+  }
+  for (const int times : {1, 2}) {
+    ASSERT_TRUE(keep(start_ + times * KeptInventory::kEvery));
+    KeptInventory next(file_);
+    ASSERT_TRUE(next.load());
+    ASSERT_NE(next.away(), nullptr) << times;
+    EXPECT_EQ(next.away()->hosts.at("h2").gids, before.hosts.at("h2").gids);
+  }
+}
+
+TEST_F(KeptInventoryTest, AStateThatIsTooLargeIsKnownToLackClaims) {
+  ASSERT_TRUE(keep(start_));
+  EXPECT_TRUE(KeptInventory(file_).load().value()->is_whole);
+  const std::string text(View::kMaxDocument - 64, 'x');
+  for (int i = 0; i < 100; ++i) {
+    document("notes/" + std::to_string(i), R"({"text":")" + text + R"("})");
+  }
+  ASSERT_TRUE(kept_.keep(records_, view(), start_ + KeptInventory::kEvery));
+  const auto part = KeptInventory(file_).load();
+  ASSERT_TRUE(part);
+  EXPECT_FALSE((*part)->is_whole);
+  EXPECT_TRUE((*part)->gids.empty());
+  EXPECT_TRUE(view().is_whole) << "that is so of the file alone";
+}
+
 TEST_F(KeptInventoryTest, AMemberThatIsAwayIsFoundWhereItWas) {
   document("members/h2", R"({"host":"h2","joined":"","keys":[]})");
   ASSERT_TRUE(keep(start_));

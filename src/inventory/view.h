@@ -108,6 +108,7 @@ struct View {
   std::map<std::string, std::string> documents;  // below config/, their JSON as it stands there
   Generation generation;                         // of those documents
   std::int64_t revision = 0;                     // of etcd, that shows this
+  bool is_whole = true;    // false: it was kept on disk, and claims were left out there
   model::Network network;  // of those documents; each port group has its switch
   // The member records of those documents. Empty until the authority's own record is there, which
   // is written last, because a host must not be refused while the list is incomplete.
