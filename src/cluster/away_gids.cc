@@ -21,8 +21,16 @@ bool may_be_member(const View& view, const std::string& host) {
   return view.members.empty() || view.members.contains(host);
 }
 
+// Why an adapter cannot be reached by a GID of its own.
+const char* why_held(const View& view, const std::string& host, const GidId& gid) {
+  if (!is_present(view, host)) return "which is away";
+  const bool is_unlinked = view.hosts.at(host).unlinked.contains(gid);
+  return is_unlinked ? "which is disconnected from its switch" : "whose guest does not use it";
+}
+
 std::map<GidId, model::AdapterName> gids_of(const View& view, const inventory::Host& host) {
   std::map<GidId, model::AdapterName> gids = host.gids;
+  gids.insert(host.unlinked.begin(), host.unlinked.end());
   for (const auto& [name, adapter] : host.adapters) {
     const auto segment = model::segment_number(view.network, adapter.port_group);
     if (!segment) continue;
@@ -55,13 +63,11 @@ std::vector<AwayGids::Held> AwayGids::look(const View& view, const std::string& 
   remember(view, self);
   std::vector<Held> held;
   for (const auto& [name, gids] : hosts_) {
-    const bool present = is_present(view, name);
     for (const auto& [gid, adapter] : gids) {
       if (view.gids.contains(gid)) continue;  // it can be reached, or is another's
-      held.push_back(
-          {.gid = gid,
-           .owner = fmt::format("adapter {} of host {}, {}", to_string(adapter), name,
-                                present ? "whose guest does not use it" : "which is away")});
+      held.push_back({.gid = gid,
+                      .owner = fmt::format("adapter {} of host {}, {}", to_string(adapter), name,
+                                           why_held(view, name, gid))});
     }
   }
   return held;

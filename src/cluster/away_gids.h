@@ -3,7 +3,8 @@
 // for one of a machine on the network: whatever answers for it there is not the adapter.
 //
 // A host's GIDs are remembered as they were when it was last seen, until it is back or has been
-// removed from the cluster. A GID that another adapter holds by now is that adapter's. The GIDs
+// removed from the cluster. The GIDs of adapters whose link is down are held too: their hosts say
+// so. A GID that another adapter holds by now is that adapter's. The GIDs
 // that are derived from the MAC addresses of other hosts' adapters are among them, since they are
 // never another's.
 //

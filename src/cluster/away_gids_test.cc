@@ -108,6 +108,26 @@ TEST_F(AwayGidsTest, AGidOfAMacAddressIsItsAdaptersEvenIfTheGuestDoesNotUseIt) {
   EXPECT_THAT(look(), IsEmpty()) << "in no network";
 }
 
+TEST_F(AwayGidsTest, AGidOfAnAdapterWhoseLinkIsDownStaysItsUntilItsHostSaysOtherwise) {
+  look();
+  view_.hosts["h2"].gids.clear();
+  view_.gids.clear();
+  view_.hosts["h2"].unlinked[gid_] = kAwayAdapter;
+  EXPECT_THAT(look(), ElementsAre(held(
+                          gid_, "adapter db1 of host h2, which is disconnected from its switch")));
+  give(gid_, "h3");
+  EXPECT_THAT(look(), IsEmpty()) << "another adapter has it by now";
+  leave("h3");
+  view_.members.erase("h3");
+  EXPECT_EQ(look().size(), 1u);
+  const inventory::Host before = view_.hosts.at("h2");
+  leave("h2");
+  EXPECT_THAT(look(), ElementsAre(held(gid_, "adapter db1 of host h2, which is away")));
+  view_.hosts["h2"] = before;
+  view_.hosts["h2"].unlinked.clear();
+  EXPECT_THAT(look(), IsEmpty()) << "the VM was removed, or its guest gave the address up";
+}
+
 TEST_F(AwayGidsTest, WhatWasKeptOfAHostThatIsAwayCountsFromTheStart) {
   View kept = view_;
   for (auto& [name, host] : kept.hosts) host.info.reset();

@@ -197,9 +197,10 @@ void ClusterService::set_channel(const std::string& host, const model::ChannelPr
   shared_.channels[host] = problem;
 }
 
-void ClusterService::set_gids(std::map<inventory::GidId, model::AdapterName> gids) {
-  mailbox_.post([this, all = std::move(gids)] {
+void ClusterService::set_gids(inventory::AdapterGids gids, inventory::AdapterGids unlinked) {
+  mailbox_.post([this, all = std::move(gids), down = std::move(unlinked)] {
     gids_ = all;
+    unlinked_ = down;
     publish();
   });
 }
@@ -375,17 +376,20 @@ void ClusterService::forget() {
   if (listeners_.view) listeners_.view(nullptr);
 }
 
-void ClusterService::publish() {
-  if (!member_ || !place_) return;
-  // Not while an adapter is on its way from one network to another.
+inventory::AdapterGids ClusterService::in_place(const inventory::AdapterGids& gids) const {
   const std::shared_ptr<const View> seen = view();
-  std::map<inventory::GidId, model::AdapterName> gids;
-  for (const auto& [gid, id] : gids_) {
+  inventory::AdapterGids there;
+  for (const auto& [gid, id] : gids) {
     const auto adapter = adapters_.find(id);
     if (!seen || adapter == adapters_.end()) continue;
     if (model::segment_number(seen->network, adapter->second.port_group) != gid.segment) continue;
-    gids.emplace(gid, id);
+    there.emplace(gid, id);
   }
+  return there;
+}
+
+void ClusterService::publish() {
+  if (!member_ || !place_) return;
   const auto at = Endpoint::parse(place_->endpoint);
   inventory::Said said =
       inventory::say_all({.address = at ? at->address() : config_.cluster.address,
@@ -396,7 +400,7 @@ void ClusterService::publish() {
                           .key = certificate_->key(),
                           .generation = kept_->seen().number,
                           .mark = kept_->seen().mark},
-                         adapters_, gids);
+                         adapters_, in_place(gids_), in_place(unlinked_));
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     lost_claims_.warn(
         now(),

@@ -107,8 +107,9 @@ class ClusterService final : public model::ClusterManagement {
   // The other host and adapter in the cluster that have this MAC address.
   std::optional<inventory::GidOwner> mac_owner_elsewhere(const model::MacAddress& mac) const;
   // Sets all adapters, or all GIDs, of this host. They appear in the inventory soon afterwards.
+  // `unlinked`: the GIDs of adapters whose link is down; they are not in `gids`.
   void set_adapters(std::map<model::AdapterName, inventory::AdapterInfo> adapters);
-  void set_gids(std::map<inventory::GidId, model::AdapterName> gids);
+  void set_gids(inventory::AdapterGids gids, inventory::AdapterGids unlinked);
   // Sets whether there is a channel to another host, and if not, the reason.
   void set_channel(const std::string& host, const model::ChannelProblem& problem);
   // Sets where this host listens for channels, or the reason why it has no channels.
@@ -241,6 +242,8 @@ class ClusterService final : public model::ClusterManagement {
   std::string seen_authority() const;
   std::optional<authority::DoorAnswer> answer_of_authority() const;
   authority::DoorAnswer hear_succession(const std::string& text);
+  // Those of adapters that are in the GIDs' network, and not on their way to another.
+  inventory::AdapterGids in_place(const inventory::AdapterGids& gids) const;
   void publish();
   void share();  // passes on what may have changed
   void reach_etcd(privsep::EtcdReach reach);
@@ -279,7 +282,8 @@ class ClusterService final : public model::ClusterManagement {
   std::unique_ptr<JoinDoor> door_;
   std::unique_ptr<JoinDoor> old_door_;  // closed when its thread has its response
   std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
-  std::map<inventory::GidId, model::AdapterName> gids_;
+  inventory::AdapterGids gids_;
+  inventory::AdapterGids unlinked_;
   std::optional<model::ChannelPlace> place_;  // empty: the channel is still being opened
   model::Network network_;
   std::string network_host_;  // the name of this host in network_

@@ -298,12 +298,13 @@ void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
 
 void ClusterFabric::on_gids(const std::vector<worker::SharedGid>& gids) {
   std::map<inventory::GidId, model::AdapterName> claims;
+  std::map<inventory::GidId, model::AdapterName> unlinked;
   for (const worker::SharedGid& shared : gids) {
-    claims[{.segment = static_cast<std::uint64_t>(shared.segment),
-            .gid = shared.gid.raw,
-            .type = type_of(shared.type)}] = shared.adapter;
+    (shared.linked ? claims : unlinked)[{.segment = static_cast<std::uint64_t>(shared.segment),
+                                         .gid = shared.gid.raw,
+                                         .type = type_of(shared.type)}] = shared.adapter;
   }
-  parts_.cluster.set_gids(std::move(claims));
+  parts_.cluster.set_gids(std::move(claims), std::move(unlinked));
 }
 
 }  // namespace paravane::daemon

@@ -334,8 +334,12 @@ std::vector<Directory::LocalGid> Directory::shared_gids() const {
   for (const auto& [key, owner] : owners_) {
     const AdapterId* id = std::get_if<AdapterId>(&owner);
     const auto& [gid, type, segment] = key;
-    if (id == nullptr || segment == SegmentId::kBuiltIn || !members_.at(*id).linked) continue;
-    gids.push_back({.adapter = *id, .segment = segment, .gid = gid, .type = type});
+    if (id == nullptr || segment == SegmentId::kBuiltIn) continue;
+    gids.push_back({.adapter = *id,
+                    .segment = segment,
+                    .gid = gid,
+                    .type = type,
+                    .linked = members_.at(*id).linked});
   }
   return gids;
 }

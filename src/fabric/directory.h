@@ -169,6 +169,7 @@ class Directory {
     verbs::SegmentId segment{};
     verbs::Gid gid;
     verbs::GidType type{};
+    bool linked = true;  // false: the adapter's link is down
   };
   std::vector<LocalGid> shared_gids() const;
 

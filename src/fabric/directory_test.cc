@@ -215,6 +215,18 @@ TEST_F(DirectoryTest, AnAddressThatAnAdapterHasInOneRoceVersionIsNoNativeEndpoin
   EXPECT_EQ(a_->find(ipv4(9), kV1)->transport, &native);
 }
 
+TEST_F(DirectoryTest, WhatIsSharedSaysWhoseLinkIsDown) {
+  directory_.set_segment(AdapterId{1}, verbs::SegmentId{7});
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(b_->announce(ipv4(2), kV2)) << "of the built-in switch, which is not shared";
+  ASSERT_EQ(directory_.shared_gids().size(), 1u);
+  EXPECT_TRUE(directory_.shared_gids()[0].linked);
+  directory_.set_link(AdapterId{1}, false);
+  ASSERT_EQ(directory_.shared_gids().size(), 1u);
+  EXPECT_FALSE(directory_.shared_gids()[0].linked);
+  EXPECT_EQ(directory_.shared_gids()[0].gid, ipv4(1));
+}
+
 TEST_F(DirectoryTest, NothingIsANativeEndpointBeforeTheOtherHostsAreKnown) {
   fake::ScriptedTransport native;
   directory_.set_native(AdapterId{1}, &native);

@@ -13,6 +13,7 @@ constexpr std::string_view kAdapters = "adapters/";
 constexpr std::string_view kMac = "/mac/";              // after the adapter
 constexpr std::string_view kPortGroup = "/portgroup/";  // after the adapter
 constexpr std::string_view kGids = "gids/";
+constexpr std::string_view kUnlinked = "unlinked/";
 constexpr std::size_t kSegmentDigits = 16;
 constexpr std::size_t kGidText = kSegmentDigits + 4 + 32;  // as format_gid() has it
 
@@ -76,12 +77,12 @@ bool parse_adapter_key(std::string_view text, HostKey& key) {
   return true;
 }
 
-bool parse_gid_key(std::string_view text, HostKey& key) {
+bool parse_gid_key(std::string_view text, HostKey::Kind kind, HostKey& key) {
   if (text.size() <= kGidText || text[kGidText] != '/') return false;
   const auto gid = parse_gid(text.substr(0, kGidText));
   const auto adapter = parse_adapter(text.substr(kGidText + 1));
   if (!gid || !adapter) return false;
-  key.kind = HostKey::Kind::kGid;
+  key.kind = kind;
   key.gid = *gid;
   key.adapter = *adapter;
   return true;
@@ -135,6 +136,10 @@ std::string gid_key(const GidId& id, const model::AdapterName& adapter) {
   return fmt::format("{}{}/{}", kGids, format_gid(id), format_adapter(adapter));
 }
 
+std::string unlinked_gid_key(const GidId& id, const model::AdapterName& adapter) {
+  return fmt::format("{}{}/{}", kUnlinked, format_gid(id), format_adapter(adapter));
+}
+
 std::optional<std::string> host_of_key(std::string_view key) {
   if (!key.starts_with(kHostsPrefix)) return std::nullopt;
   key.remove_prefix(kHostsPrefix.size());
@@ -152,7 +157,12 @@ std::optional<HostKey> parse_host_key(std::string_view key) {
   key.remove_prefix(kHostsPrefix.size() + host->size() + 1);
   bool good = key == kInfoKey;
   if (key.starts_with(kAdapters)) good = parse_adapter_key(key.substr(kAdapters.size()), parsed);
-  if (key.starts_with(kGids)) good = parse_gid_key(key.substr(kGids.size()), parsed);
+  if (key.starts_with(kGids)) {
+    good = parse_gid_key(key.substr(kGids.size()), HostKey::Kind::kGid, parsed);
+  }
+  if (key.starts_with(kUnlinked)) {
+    good = parse_gid_key(key.substr(kUnlinked.size()), HostKey::Kind::kUnlinkedGid, parsed);
+  }
   if (!good) return std::nullopt;
   return parsed;
 }

@@ -7,6 +7,8 @@
 //   hosts/HOST/adapters/VM/N/portgroup/NAME   the port group that the adapter is in
 //   hosts/HOST/gids/SEGMENT/v2/HEX/VM/N       a GID of the adapter; SEGMENT is the number of
 //                                             its network (model/segment.h), as 16 hex digits
+//   hosts/HOST/unlinked/SEGMENT/v2/HEX/VM/N   a GID of an adapter whose link is down: not a claim,
+//                                             but no native endpoint has it
 //
 // The etcd user of a host has permission to write only below hosts/HOST/, so a key proves which
 // host wrote it. A claim (a host's reservation of a MAC address or GID) is a key without a
@@ -62,17 +64,18 @@ std::optional<model::AdapterName> parse_adapter(std::string_view text);
 std::string mac_key(const model::AdapterName& id, const model::MacAddress& mac);
 std::string port_group_key(const model::AdapterName& id, const std::string& port_group);
 std::string gid_key(const GidId& id, const model::AdapterName& adapter);
+std::string unlinked_gid_key(const GidId& id, const model::AdapterName& adapter);
 inline constexpr std::string_view kInfoKey = "info";
 
 // The meaning of a host's key. Keys of any other form are ignored.
 struct HostKey {
-  enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid };
+  enum class Kind : std::uint8_t { kInfo, kMac, kPortGroup, kGid, kUnlinkedGid };
   std::string host;
   Kind kind = Kind::kInfo;
   model::AdapterName adapter{};  // of all but kInfo
   model::MacAddress mac{};       // of kMac
   std::string port_group{};      // of kPortGroup
-  GidId gid{};                   // of kGid
+  GidId gid{};                   // of kGid and kUnlinkedGid
 };
 std::optional<HostKey> parse_host_key(std::string_view key);
 

@@ -12,7 +12,7 @@ constexpr std::size_t kKeysOfAdapter = 2;
 }  // namespace
 
 Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInfo>& adapters,
-             const std::map<GidId, model::AdapterName>& gids) {
+             const AdapterGids& gids, const AdapterGids& unlinked) {
   Said said;
   say_info(said.keys, info);
   std::map<model::AdapterName, std::vector<GidId>> own, others;
@@ -42,6 +42,14 @@ Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInf
           ++said.left_out;
         }
       }
+    }
+  }
+  for (const auto& [gid, id] : unlinked) {
+    if (!adapters.contains(id)) continue;
+    if (said.keys.size() < kMaxOwnKeys) {
+      say_unlinked_gid(said.keys, gid, id);
+    } else {
+      ++said.left_out;
     }
   }
   return said;

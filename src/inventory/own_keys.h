@@ -22,8 +22,8 @@ struct Said {
 };
 
 // Adapters come first, then the GIDs that are derived from their MAC addresses. The other GIDs
-// follow, one from each adapter in turn.
+// follow, one from each adapter in turn, and at last the GIDs of adapters whose link is down.
 Said say_all(const HostInfo& info, const std::map<model::AdapterName, AdapterInfo>& adapters,
-             const std::map<GidId, model::AdapterName>& gids);
+             const AdapterGids& gids, const AdapterGids& unlinked = {});
 
 }  // namespace paravane::inventory

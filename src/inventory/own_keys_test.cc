@@ -26,6 +26,15 @@ TEST(OwnKeys, AllIsSaidWhenThereIsRoom) {
   EXPECT_EQ(said.left_out, 0u);
 }
 
+TEST(OwnKeys, GidsOfAnAdapterWhoseLinkIsDownHaveTheirOwnKeys) {
+  const model::AdapterName id{"vm", 1};
+  const Said said = say_all(kInfo, {{id, {.mac = mac_of(1), .port_group = "pg"}}}, {},
+                            {{gid_of(1), id}, {gid_of(2), {"gone", 1}}});
+  EXPECT_EQ(said.keys.size(), 4u) << "info, MAC address, port group, GID";
+  EXPECT_TRUE(said.keys.contains(unlinked_gid_key(gid_of(1), id)));
+  EXPECT_EQ(said.left_out, 0u);
+}
+
 TEST(OwnKeys, GreedyAdaptersTakeNoRoomFromOthers) {
   std::map<model::AdapterName, AdapterInfo> adapters;
   std::map<GidId, model::AdapterName> gids;

@@ -104,6 +104,10 @@ void say_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter) 
   own[gid_key(gid, adapter)] = kNothingMore;
 }
 
+void say_unlinked_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter) {
+  own[unlinked_gid_key(gid, adapter)] = kNothingMore;
+}
+
 std::string switch_document(const std::string& name) {
   return std::string(kSwitches) + name;
 }
@@ -145,7 +149,8 @@ std::string Records::put(KeyValue&& pair) {
     host.oversized = host.size() > View::kMaxKeysPerHost || pair.key.size() > View::kMaxHostKey ||
                      pair.value.size() > View::kMaxHostValue;
     if (!host.oversized) return {};
-    host = {.info = {}, .macs = {}, .port_groups = {}, .gids = {}, .odd = {}, .oversized = true};
+    host = {};
+    host.oversized = true;
   }
   return end_of_prefix(host_prefix(*name));
 }
@@ -158,6 +163,7 @@ bool Records::put_host_key(HostRecords& host, const HostKey& key, const KeyValue
       host.port_groups[{key.adapter, key.port_group}] = pair.create_revision;
       return true;
     case HostKey::Kind::kGid: host.gids[{key.gid, key.adapter}] = pair.create_revision; return true;
+    case HostKey::Kind::kUnlinkedGid: host.unlinked.emplace(key.gid, key.adapter); return true;
   }
   host.info.reset();  // an odd one takes the place of what stood there before
   const Result<json> value = parse_json(pair.value);
@@ -171,6 +177,7 @@ void Records::erase_host_key(HostRecords& host, const HostKey& key) {
     case HostKey::Kind::kMac: host.macs.erase({key.adapter, key.mac}); return;
     case HostKey::Kind::kPortGroup: host.port_groups.erase({key.adapter, key.port_group}); return;
     case HostKey::Kind::kGid: host.gids.erase({key.gid, key.adapter}); return;
+    case HostKey::Kind::kUnlinkedGid: host.unlinked.erase({key.gid, key.adapter}); return;
   }
 }
 
@@ -285,6 +292,7 @@ std::vector<KeyValue> Records::entries() const {
       claim(port_group_key(key.first, key.second), created);
     }
     for (const auto& [key, created] : host.gids) claim(gid_key(key.first, key.second), created);
+    for (const auto& [gid, adapter] : host.unlinked) claim(unlinked_gid_key(gid, adapter), 0);
   }
   return entries;
 }
@@ -309,6 +317,7 @@ std::shared_ptr<const View> Records::build(std::int64_t revision) const {
   }
   settle_macs(*view);
   settle_gids(*view);
+  show_unlinked(*view);
   std::ranges::sort(view->lost);
   return view;
 }
@@ -392,6 +401,19 @@ Result<Records::Age> Records::age_of(const View& view,
   if (networks.empty()) problem = fmt::format("there is no port group {}", port_group);
   if (port_group.empty()) problem = fmt::format("adapter {} is not in a port group", name);
   return fail(Errc::kNotFound, std::move(problem));
+}
+
+// As a claim, it counts only in the network of its adapter.
+void Records::show_unlinked(View& view) const {
+  for (const auto& [name, host] : hosts_) {
+    if (host.unlinked.empty()) continue;
+    const auto all = standings(view.network, host);
+    for (const auto& [gid, adapter] : host.unlinked) {
+      const auto standing = all.find(adapter);
+      if (standing == all.end() || !standing->second.networks.contains(gid.segment)) continue;
+      view.hosts[name].unlinked[gid] = adapter;
+    }
+  }
 }
 
 void Records::settle_gids(View& view) const {

@@ -63,12 +63,16 @@ using OwnKeys = std::map<std::string, std::string>;
 void say_info(OwnKeys& own, const HostInfo& info);
 void say_adapter(OwnKeys& own, const model::AdapterName& id, const AdapterInfo& adapter);
 void say_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter);
+// Of an adapter whose link is down.
+void say_unlinked_gid(OwnKeys& own, const GidId& gid, const model::AdapterName& adapter);
 
 // Documents below config/: a switch and a port group, by their names.
 std::string switch_document(const std::string& name);
 std::string port_group_document(const std::string& name);
 std::string print_switch(const model::DistributedSwitch& vds);
 std::string print_port_group(const model::PortGroup& group);
+
+using AdapterGids = std::map<GidId, model::AdapterName>;
 
 struct GidOwner {
   std::string host;
@@ -91,7 +95,9 @@ struct Host {
   // The adapters that have a MAC address. If an adapter has several MAC addresses or port groups,
   // only the oldest is shown.
   std::map<model::AdapterName, AdapterInfo> adapters;
-  std::map<GidId, model::AdapterName> gids;  // that it holds
+  AdapterGids gids;  // that it holds
+  // The GIDs of its adapters whose link is down. They are no claims: another adapter may hold them.
+  AdapterGids unlinked;
 };
 
 struct View {
@@ -147,10 +153,13 @@ class Records {
     std::map<std::pair<model::AdapterName, model::MacAddress>, Revision> macs;
     std::map<std::pair<model::AdapterName, std::string>, Revision> port_groups;
     std::map<std::pair<GidId, model::AdapterName>, Revision> gids;
+    std::set<std::pair<GidId, model::AdapterName>> unlinked;
     std::set<std::size_t> odd;  // hashes of keys that are not as they should be
     bool oversized = false;
 
-    std::size_t size() const { return macs.size() + port_groups.size() + gids.size() + odd.size(); }
+    std::size_t size() const {
+      return macs.size() + port_groups.size() + gids.size() + unlinked.size() + odd.size();
+    }
   };
   using Claim = decltype(HostRecords::gids)::value_type;
   // The age of a valid claim.
@@ -182,6 +191,7 @@ class Records {
                             const std::string& host, const Claim& claim);
   static bool put_host_key(HostRecords& host, const HostKey& key, const KeyValue& pair);
   static void erase_host_key(HostRecords& host, const HostKey& key);
+  void show_unlinked(View& view) const;
   void settle_macs(View& view) const;
   void settle_gids(View& view) const;
 

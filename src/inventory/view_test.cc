@@ -230,6 +230,28 @@ TEST_F(ViewTest, APortGroupThatIsSetTakesNoGidFromItsAdapters) {
   }
 }
 
+TEST_F(ViewTest, AGidOfAnAdapterWhoseLinkIsDownIsShownAndIsNoClaim) {
+  const std::string key = host_prefix("a") + unlinked_gid_key(kOther, kVm);
+  put_adapter("a", kMacA);
+  put(key, "{}");
+  put(host_prefix("a") + unlinked_gid_key(kOtherInB, kVm), "{}");
+  put(host_prefix("b") + unlinked_gid_key(kOther, kVm), "{}");
+  const auto seen = view();
+  EXPECT_EQ(seen->hosts.at("a").unlinked, (AdapterGids{{kOther, kVm}})) << "in its network alone";
+  EXPECT_THAT(seen->hosts.at("b").unlinked, IsEmpty()) << "b has no such adapter";
+  EXPECT_EQ(seen->odd_keys, 0U);
+  EXPECT_EQ(seen->owner(kOther), std::nullopt);
+  put_adapter("b", kMacB);
+  claim("b", kOther);
+  EXPECT_EQ(view()->owner(kOther), (GidOwner{"b", kVm}));
+
+  Records again;
+  for (KeyValue& pair : records_.entries()) again.put(std::move(pair));
+  EXPECT_EQ(again.build()->hosts.at("a").unlinked, (AdapterGids{{kOther, kVm}}));
+  erase(key);
+  EXPECT_THAT(view()->hosts.at("a").unlinked, IsEmpty());
+}
+
 TEST_F(ViewTest, AnAdapterWithTwoMacAddressesHasBothAndShowsTheOldest) {
   put_adapter("b", kMacB);
   put(host_prefix("b") + mac_key(kVm, kMacA), "{}");

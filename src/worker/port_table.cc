@@ -82,7 +82,8 @@ void PortTable::report_gids() const {
     gids.push_back({.adapter = names.at(shared.adapter),
                     .segment = shared.segment,
                     .gid = shared.gid,
-                    .type = shared.type});
+                    .type = shared.type,
+                    .linked = shared.linked});
   }
   events_.gids_changed(std::move(gids));
 }

@@ -49,6 +49,7 @@ struct SharedGid {
   verbs::SegmentId segment{};
   verbs::Gid gid;
   verbs::GidType type{};
+  bool linked = true;  // false: the adapter's link is down, so they cannot reach it
 };
 
 // Another host of the cluster, and the GIDs of its adapters.
