@@ -324,8 +324,10 @@ Status ClusterService::enter(Membership membership) {
   is_told_ = false;
   next_telling_ = now();
   membership_ = std::move(membership);
+  bool is_new = false;
   {
     const MutexLock lock(mutex_);
+    is_new = !shared_.self;
     shared_.view = nullptr;
     shared_.away = kept_->away();
     shared_.self = membership_->self;
@@ -333,6 +335,7 @@ Status ClusterService::enter(Membership membership) {
     shared_.etcd = membership_->etcd;
     shared_.succession = succession_ ? read_file(paths_.succession()).value_or("") : std::string();
   }
+  if (is_new && listeners_.entered) listeners_.entered();
   inventory::EtcdAccess access = etcd_access(paths_, *membership_);
   access.given_up = &stopping_;
   member_ = std::make_unique<inventory::Member>(

@@ -57,6 +57,9 @@ class ClusterService final : public model::ClusterManagement {
   struct Listeners {
     // The current state of the cluster; null: this host is not in a cluster any more.
     std::function<void(std::shared_ptr<const inventory::View>)> view;
+    // This host is in a cluster from now on, whose state it does not know yet. During start(), this
+    // is called on the thread that calls start().
+    std::function<void()> entered;
     // A claim, with which this host reserves a MAC address or GID, is not valid. Called once for
     // each such claim.
     std::function<void(const inventory::LostClaim&)> lost;

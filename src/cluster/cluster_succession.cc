@@ -84,12 +84,13 @@ void ClusterService::note_succeeded() {
     shared_.self.reset();
     shared_.view = nullptr;
   }
-  if (listeners_.view) listeners_.view(nullptr);
+  // First the damage: without it this host would look like one that was never in a cluster.
   note_damage(fmt::format("{} is no longer valid: host {} was promoted and is the authority now",
                           paths_.authority_key().string(), succession_->keeper.host),
               fmt::format("Delete this host's cluster files with paravane cluster leave --force, "
                           "and join again with a token from host {}",
                           succession_->keeper.host));
+  if (listeners_.view) listeners_.view(nullptr);
 }
 
 // The doors of all other hosts that this one knows.

@@ -48,15 +48,17 @@ void ClusterFabric::on_view(std::shared_ptr<const inventory::View> view) {
     recalled_ = false;
   }
   if (!self || !view_) {
-    tell_held({}, !self && !parts_.cluster.left_out());
+    tell_worker({.known = !self && !parts_.cluster.left_out()});
     return end();
   }
   self_ = self->host;
-  tell_worker();
-  if (!std::exchange(recalled_, true)) {
+  if (!recalled_) {
     if (const auto away = parts_.cluster.away_at_start()) away_.recall(*away);
+    recalled_ = true;
   }
-  tell_held(away_.look(*view_, self_), true);
+  tell_worker({.known = view_->is_whole,
+               .hosts = hosts_of_view(),
+               .held = share_held(away_.look(*view_, self_))});
   end_channels_of_others();
   if (!maker_ && site_.closed.why.empty()) begin(*self);
   tell_maker();
@@ -162,7 +164,6 @@ void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<U
 void ClusterFabric::end() {
   maker_.reset();
   channels_.clear();
-  parts_.worker.post([ports = &ports_] { ports->set_hosts({}); });
 }
 
 void ClusterFabric::on_identity() {
@@ -181,7 +182,7 @@ verbs::HostId ClusterFabric::id_of(const std::string& host) {
   return ids_.try_emplace(host, next).first->second;
 }
 
-void ClusterFabric::tell_worker() {
+std::vector<worker::RemoteHost> ClusterFabric::hosts_of_view() {
   std::vector<worker::RemoteHost> hosts;
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_) continue;
@@ -191,19 +192,29 @@ void ClusterFabric::tell_worker() {
     }
     hosts.push_back(std::move(remote));
   }
-  parts_.worker.post([ports = &ports_, hosts = std::move(hosts)] { ports->set_hosts(hosts); });
+  return hosts;
 }
 
-void ClusterFabric::tell_held(std::vector<cluster::AwayGids::Held> away, bool known) {
-  std::vector<fabric::Directory::HeldGid> held;
+std::shared_ptr<const worker::OtherHosts::Held> ClusterFabric::share_held(
+    std::vector<cluster::AwayGids::Held> away) {
+  worker::OtherHosts::Held held;
   held.reserve(away.size());
   for (cluster::AwayGids::Held& one : away) {
     held.push_back({.gid = remote_gid(one.gid), .owner = std::move(one.owner)});
   }
-  parts_.worker.post([ports = &ports_, known, held = std::move(held)] {
-    ports->set_others_known(known);
-    ports->set_held_gids(held);
-  });
+  if (!held_ || *held_ != held) {
+    held_ = std::make_shared<const worker::OtherHosts::Held>(std::move(held));
+  }
+  return held_;
+}
+
+void ClusterFabric::tell_worker(worker::OtherHosts others) {
+  parts_.worker.post([ports = &ports_, shared = std::make_shared<const worker::OtherHosts>(
+                                           std::move(others))] { ports->set_others(*shared); });
+}
+
+void ClusterFabric::tell_again() {
+  on_view(parts_.cluster.view());
 }
 
 void ClusterFabric::tell_maker() {

@@ -61,6 +61,7 @@ class ClusterFabric final : public host::Channels {
   model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_tcp::LostChannel& lost) override;
+  void tell_again() override;
 
  private:
   void begin(const authority::Identity& self);
@@ -78,10 +79,11 @@ class ClusterFabric final : public host::Channels {
   // The reason to show for a missing channel. A reason from why_closed() takes precedence over the
   // way in which the last connection ended.
   model::ChannelProblem explain(const std::string& host, const std::string& problem) const;
-  void tell_worker();
-  // Tells the worker which GIDs are never a native RoCE endpoint's. `known`: whether the GIDs of
-  // the other hosts are known, or there are no other hosts.
-  void tell_held(std::vector<cluster::AwayGids::Held> away, bool known);
+  void tell_worker(worker::OtherHosts others);
+  std::vector<worker::RemoteHost> hosts_of_view();
+  // The same object as before if nothing has changed.
+  std::shared_ptr<const worker::OtherHosts::Held> share_held(
+      std::vector<cluster::AwayGids::Held> away);
   void tell_maker();
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
@@ -100,6 +102,7 @@ class ClusterFabric final : public host::Channels {
   cluster::ClusterWatch watch_;
   cluster::AwayGids away_;
   bool recalled_ = false;  // what away_ is to know from before the start
+  std::shared_ptr<const worker::OtherHosts::Held> held_;  // last shared with the worker
   cluster::MemberChannels channels_;
   std::unique_ptr<cluster::ChannelMaker> maker_;
   // For channels that could not be opened. Used on the worker's thread only.

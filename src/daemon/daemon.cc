@@ -159,6 +159,12 @@ void Daemon::make_cluster() {
                   if (fabric_) on_view(view);
                 });
               },
+          .entered =
+              [this] {
+                mailbox_->post([this] {
+                  if (fabric_) fabric_->on_view(nullptr);
+                });
+              },
           .lost = {},
           .state = [this](const inventory::MemberState& state) { on_inventory(state); },
           .identity =

@@ -50,6 +50,8 @@ class Directory {
     verbs::SegmentId segment{};
     verbs::Gid gid;
     verbs::GidType type{};
+
+    friend bool operator==(const RemoteGid&, const RemoteGid&) = default;
   };
   // Replaces all GIDs of the adapters of that host. `via` is the transport to the host and outlives
   // the directory. A GID that an adapter of this host owns stays with it.
@@ -82,6 +84,8 @@ class Directory {
   struct HeldGid {
     RemoteGid gid;
     std::string owner;  // in words
+
+    friend bool operator==(const HeldGid&, const HeldGid&) = default;
   };
   // Replaces all held GIDs. None of them is a native endpoint's, and each may be announced.
   void set_held(const std::vector<HeldGid>& held);

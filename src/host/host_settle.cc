@@ -28,6 +28,7 @@ void Host::settle() {
   for (const PortUse& use : port_uses()) forget_roce(use.adapter);
   network_->settle();
   tell_cluster();
+  if (channels_ != nullptr) channels_->tell_again();
   again.keep();
   changes_.warn("operations interrupted by lack of memory are complete: {} VMs", vms_.size());
 }

@@ -104,6 +104,16 @@ std::string PortTable::why_not_roce(verbs::AdapterId id) const {
   return port == nullptr ? std::string() : port->roce_closed();
 }
 
+void PortTable::set_others(const OtherHosts& others) {
+  directory_.set_others_known(false);
+  if (others.held != held_) {
+    directory_.set_held(others.held ? *others.held : OtherHosts::Held());
+    held_ = others.held;
+  }
+  set_hosts(others.hosts);
+  directory_.set_others_known(others.known);
+}
+
 void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
   std::map<verbs::HostId, KnownHost> there;
   for (const RemoteHost& host : hosts) {

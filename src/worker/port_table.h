@@ -43,7 +43,7 @@ struct PortState {
   int pid = 0;
 };
 
-// A GID by which other hosts may reach an adapter of this host.
+// A GID of an adapter of this host, which other hosts must know.
 struct SharedGid {
   model::AdapterName adapter;
   verbs::SegmentId segment{};
@@ -57,6 +57,18 @@ struct RemoteHost {
   verbs::HostId id{};
   std::string name;
   std::vector<fabric::Directory::RemoteGid> gids;
+};
+
+// All that is known of the other hosts and their GIDs. It is one value, because a GID that is in
+// neither list for a moment would count as a native endpoint's in that moment.
+struct OtherHosts {
+  using Held = std::vector<fabric::Directory::HeldGid>;
+  // False: this host is in a cluster, and does not know the GIDs of the others yet.
+  bool known = true;
+  std::vector<RemoteHost> hosts{};
+  // The GIDs that are never a native endpoint's although no adapter with them can be reached; null:
+  // none. The same object again means that nothing of it has changed.
+  std::shared_ptr<const Held> held{};
 };
 
 struct QpSlice;
@@ -108,17 +120,12 @@ class PortTable final : private transport_tcp::LocalOwners {
   // Sets why adapters reach no native endpoints, for those that do not. An empty text says that
   // open_roce() is about to be called. Replaces all texts, also for adapters that are added later.
   void set_roce_closed(std::map<model::AdapterName, std::string> why);
-  // Sets the GIDs that are never a native endpoint's although no adapter with them can be reached.
-  void set_held_gids(const std::vector<fabric::Directory::HeldGid>& held) {
-    directory_.set_held(held);
-  }
   void set_networks(NetworkRules rules) { directory_.set_networks(std::move(rules)); }
-  // False: this host is in a cluster, and does not know the GIDs of the others yet.
-  void set_others_known(bool known) { directory_.set_others_known(known); }
 
-  // ---- Other hosts ---- Sets the list of all other hosts. The channels to hosts that are no
-  // longer in it are closed.
-  void set_hosts(const std::vector<RemoteHost>& hosts);
+  // ---- Other hosts ---- Replaces all that is known of the other hosts. The channels to hosts that
+  // are no longer there are closed. Until it returns, and if it runs out of memory, no GID counts
+  // as a native endpoint's.
+  void set_others(const OtherHosts& others);
   // Closes the channels to all hosts. The hosts stay in the list.
   void close_channels(const std::string& reason);
   // Closes the channel to one host. An unknown host is not an error.
@@ -130,6 +137,7 @@ class PortTable final : private transport_tcp::LocalOwners {
                       std::unique_ptr<transport_tcp::Stream> stream);
 
   Impairments& impairments() { return impairments_; }
+  fabric::Directory& directory() { return directory_; }
 
   // Starts the capture of those of its adapters that exist. If there are none, the capture has
   // ended.
@@ -157,6 +165,7 @@ class PortTable final : private transport_tcp::LocalOwners {
     std::string name;
     std::string problem;  // of its channel, the last
   };
+  void set_hosts(const std::vector<RemoteHost>& hosts);
   void report_gids() const;
   HostReport report_host(verbs::HostId id) const;
   PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
@@ -183,6 +192,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   Captures captures_;
   GidReporter gid_reporter_;
   std::map<verbs::HostId, KnownHost> hosts_;
+  std::shared_ptr<const OtherHosts::Held> held_;  // that the directory has
   std::map<model::AdapterName, std::string> roce_closed_;
   PathReasons reasons_{directory_,
                        {.host = [this](verbs::HostId id) { return report_host(id); },
