@@ -9,16 +9,19 @@ namespace {
 
 // As the daemon: this long after a frame, ports are read in every round.
 constexpr Duration kWatchPorts = std::chrono::microseconds(200);
+// Each host has a core of its own while it is measured, and leaves it to the floor afterwards.
+constexpr Duration kSpinFor = std::chrono::milliseconds(1);
 
 }  // namespace
 
 RoceHost::RoceHost(unsigned side, unsigned core, UniqueFd tap)
-    : WorkerHost(side, core, worker::SpinMode::kAuto), door_(std::move(tap), true, kRoceMtu) {
+    : WorkerHost(side, core, worker::SpinMode::kAlways, kSpinFor),
+      door_(std::move(tap), true, kRoceMtu) {
   on_worker([this] {
     const TurnClock& clock = worker().schedule().turn_clock();
     roce_.emplace(clock);
     roce_turns_.emplace(*roce_, worker().loop(), clock, kWatchPorts);
-    demand(roce_turns_->watch(verbs::AdapterId{this->side()}, door_.fd()).has_value(),
+    demand(roce_turns_->watch(verbs::AdapterId{this->side()}, door_.fd(), [] {}).has_value(),
            "a tap cannot be watched");
     network().roce = &*roce_;
     network().door = &door_;

@@ -27,10 +27,13 @@ bool WorkerHost::Tenant::turn(Instant now, verbs::Budget& budget) {
   return vm.turn(now, budget) || steps;
 }
 
-WorkerHost::WorkerHost(unsigned side, unsigned core, worker::SpinMode spin) : side_(side) {
+WorkerHost::WorkerHost(unsigned side, unsigned core, worker::SpinMode spin,
+                       std::optional<Duration> spin_for)
+    : side_(side) {
   worker::WorkerConfig config;
   config.spin = spin;
   if (spin == worker::SpinMode::kAlways) config.spin_for = kNeverSleep;
+  if (spin_for) config.spin_for = *spin_for;
   config.cpu = core;
   auto worker = worker::Worker::start(config);
   demand(worker.has_value(), "the worker does not start");

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "bench/guest_program.h"
 #include "bench/vm.h"
@@ -31,7 +32,10 @@ class WorkerHost {
   fake::FakeGuest& guest() { return vm_->vm.guest(); }
 
  protected:
-  WorkerHost(unsigned side, unsigned core, worker::SpinMode spin);
+  // `spin_for`: how long the worker spins after it worked, before it sleeps; nullopt: as the mode
+  // has it, and kAlways never sleeps.
+  WorkerHost(unsigned side, unsigned core, worker::SpinMode spin,
+             std::optional<Duration> spin_for = {});
 
   // The worker's thread. A derived class adds the VM when network() is complete, and removes it
   // before the transports in it are destroyed.

@@ -30,7 +30,7 @@ namespace paravane::transport_roce {
 class RoceTransport final : public verbs::Transport {
  public:
   // The number of requests of one queue pair in progress at once.
-  static constexpr std::uint32_t kDepth = 64;
+  static constexpr std::uint32_t kDepth = 256;
 
   // `clock` outlives the transport.
   explicit RoceTransport(const TurnClock& clock) : clock_(clock) {}
