@@ -31,7 +31,6 @@ UNLIMITED = {
     "daemon/cluster_fabric.cc": (5, "where channels are, by an operator's settings and certificates"),
     "daemon/daemon.cc": (9, "the start, the end, signals, what the keeper says"),
     "daemon/main.cc": (1, "the start"),
-    "host/host_roce.cc": (1, "a RoCE port that is not opened, by an operator's change"),
     "host/host_left_out.cc": (2, "the start"),
     "host/host_start.cc": (3, "the worker is held for five seconds or goes on; a port is put back after a change was refused"),
     "host/machine_view.cc": (3, "a device of this host that was not there before"),
