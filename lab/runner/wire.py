@@ -33,4 +33,8 @@ class Wire:
 
     def end(self):
         self.process.terminate()
-        self.process.communicate(timeout=10)
+        try:
+            self.process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()

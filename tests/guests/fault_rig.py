@@ -47,6 +47,9 @@ class Tally:
         self.client = rig.spawn(client, "paravane-tally", *patience, "--seconds", str(seconds), port, f"10.77.0.{server}")
         wait_for("the requests", lambda: rig.sends(client) > before + 20 or self.client.process.poll() is not None, 20)
 
+    def goes_on(self):
+        return self.client.process.poll() is None
+
     def end(self, timeout=120):
         """How it went at the acting end. Whatever happened, nothing may be lost or done twice."""
         code, text = self.client.finish(timeout)

@@ -105,9 +105,9 @@ class NativeRig(HostsRig):
         return [(row["path"], row["why"]) for row in json.loads(rows)]
 
     def close(self):
-        if self.wire:
-            self.wire.end()
-        if hasattr(self, "other"):
-            with contextlib.suppress(Exception):
-                self.other.lab("down")
-        super().close()
+        with contextlib.ExitStack() as each:  # the last first, whatever became of it
+            each.callback(super().close)
+            if hasattr(self, "other"):
+                each.callback(self.other.lab, "down")
+            if self.wire:
+                each.callback(self.wire.end)

@@ -20,7 +20,7 @@ import others  # noqa: E402  (the line above makes it importable)
 from side_by_side import Classes, usual_jobs  # noqa: E402
 
 # They judge by the clock how long a guest waited, or by ticks how busy one was: they have the machine to themselves.
-ALONE = "HostFaults", "Exitless"
+ALONE = "HostFaults", "Exitless", "NativeMishaps"
 
 
 class Verdicts(unittest.TestResult):

@@ -1,5 +1,6 @@
 """VMs and a machine that is none: a guest with vmw_pvrdma, and one with Linux's rdma_rxe on its own NIC, which knows
 nothing of Paravane. Both are in one Ethernet; the port group of the first has native RoCE."""
+import re
 import unittest
 
 from guests import wait_for
@@ -17,14 +18,16 @@ class NativeEndpoint(unittest.TestCase):
         cls.rig.up()
 
     def test_1_messages_go_both_ways_while_ping_goes_on(self):
-        ping = self.rig.spawn(VM, "ping", "-i", "0.2", "-w", "60", f"10.77.0.{MACHINE}", timeout=90)
+        ping = self.rig.spawn(VM, "ping", "-i", "0.2", f"10.77.0.{MACHINE}", timeout=90)
         for server, client in BOTH_WAYS:
             for size in ("1", "4096", "65536"):
                 with self.subTest(server=server, size=size):
                     self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-s", size, "-n", "50")
         self.rig.guest(VM, "pkill", "-INT", "ping")
         _, output = ping.finish(30)
-        self.assertRegex(output, r"\b0% packet loss")
+        sent, received = (int(number) for number in re.search(r"(\d+) packets transmitted, (\d+) received", output).groups())
+        self.assertLessEqual(sent - received, 1, output)  # one may be under way
+        self.assertGreater(received, 5, output)
 
     def test_2_the_path_says_why(self):
         server = self.rig.spawn(MACHINE, "ibv_rc_pingpong", "-d", "rxe0", "-g", "1", "-n", "1000000", timeout=120)
@@ -45,7 +48,7 @@ class NativeEndpoint(unittest.TestCase):
 
     def test_4_datagrams_small_packets_and_link_local_addresses(self):
         for server, client in BOTH_WAYS:
-            for words in (["ibv_ud_pingpong", "-g", "1", "-n", "50", "-s", "1000"], ["ibv_rc_pingpong", "-g", "0", "-c", "-n", "50"],
+            for words in (["ibv_ud_pingpong", "-g", "1", "-c", "-n", "50", "-s", "1000"], ["ibv_rc_pingpong", "-g", "0", "-c", "-n", "50"],
                           *(["ibv_rc_pingpong", "-g", "1", "-m", mtu, "-c", "-n", "50"] for mtu in ("256", "512", "1024"))):
                 with self.subTest(server=server, words=words):
                     self.rig.exchange(server, client, *words)

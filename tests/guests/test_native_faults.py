@@ -11,7 +11,7 @@ FAULTS = {"loss": "lost", "duplicate": "duplicated", "reorder": "reordered", "da
 WAYS = "a_to_b", "b_to_a"
 # Only RoCE's own headers and what follows them are damaged: Linux's rdma_rxe panics where the length of a UDP datagram says that it is
 # shorter than RoCE's first header, since it looks at a queue pair that it has not looked up yet (seen in Linux 6.1).
-AFTER_UDP = 42
+AFTER_UDP = 62  # over IPv6, for the programs use link-local GIDs
 
 
 class NativeFaults(unittest.TestCase):
@@ -29,13 +29,14 @@ class NativeFaults(unittest.TestCase):
         counts = self.rig.wire.counts()
         return {(way, name): counts[way][name] for way in WAYS for name in FAULTS.values()}
 
-    def traffic(self, server, client, share, seconds=4):
+    def traffic(self, server, client, share, seconds=8):
         """Requests of each kind while that share of the frames has each of the faults. Returns what Linux counted of it."""
-        rounds = self.rig.tally(server, client, seconds)
         before, hits = self.rig.rxe_counters(), self.hits()
+        rounds = self.rig.tally(server, client, seconds)
         self.set_all(share)
         try:
             self.assertEqual([path for path, _ in self.rig.paths()], ["roce"])
+            self.assertTrue(rounds.goes_on(), "the faults came too late")
             ended: Ended = rounds.end()
         finally:
             self.set_all("0")

@@ -35,6 +35,7 @@ class NativeMishaps(unittest.TestCase):
         """Traffic in both roles, and the program sees nothing but that silence."""
         both = [self.rig.tally(server, client, 12, timeout=18) for server, client in BOTH_WAYS]
         mishap()
+        self.assertEqual([one.goes_on() for one in both], [True, True], "the mishap came too late")
         for ended in [one.end() for one in both]:
             self.assertEqual(ended.code, 0, ended.text)
             self.assertGreater(ended.longest, silence, ended.text)
