@@ -32,13 +32,15 @@ model::ApiResult<void> ClusterDoor::change(Act act) {
   const auto drafted =
       carry([this, act = std::move(act)] { return host_.draft_network_change(act); });
   if (!drafted) return std::unexpected(drafted.error());
-  if (auto written = cluster_.write_document(drafted->document, drafted->json); !written) {
+  if (!*drafted) return {};
+  const host::NetworkChange& wanted = **drafted;
+  if (auto written = cluster_.write_document(wanted.document, wanted.json); !written) {
     return written;
   }
   const auto end = std::chrono::steady_clock::now() + kSeenWithin;
   for (;;) {
     const auto seen =
-        carry([this, made = *drafted]() -> model::ApiResult<bool> { return host_.has_seen(made); });
+        carry([this, made = wanted]() -> model::ApiResult<bool> { return host_.has_seen(made); });
     if (!seen) return std::unexpected(seen.error());
     if (*seen) return {};
     if (std::chrono::steady_clock::now() > end) break;

@@ -186,7 +186,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // cluster, or does not know its state yet. REQUIRES: a ClusterService.
   void on_view(const std::shared_ptr<const inventory::View>& view);
   // As HostNetwork's: in a cluster its switches are changed this way alone.
-  model::ApiResult<NetworkChange> draft_network_change(
+  model::ApiResult<std::optional<NetworkChange>> draft_network_change(
       const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const {
     return network_->draft(act);
   }

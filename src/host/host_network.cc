@@ -138,7 +138,7 @@ void HostNetwork::keep(const model::Network& network) {
   }
 }
 
-model::ApiResult<NetworkChange> HostNetwork::draft(
+model::ApiResult<std::optional<NetworkChange>> HostNetwork::draft(
     const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const {
   NetworkDraft writes(network_);
   NothingToMake maker(report_);
@@ -154,8 +154,7 @@ model::ApiResult<NetworkChange> HostNetwork::draft(
   draft.report_ = report_;
   draft.view_ = view_;
   if (auto done = act(draft); !done) return std::unexpected(done.error());
-  if (writes.change()) return *writes.change();
-  return model::refuse(model::ApiErrorCode::kInternal, "no change given");
+  return writes.change();
 }
 
 bool HostNetwork::has_seen(const NetworkChange& change) const {

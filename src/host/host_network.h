@@ -86,9 +86,9 @@ class HostNetwork final : public model::NetworkManagement {
   // cluster). `view` null: this host is not in a cluster, or does not know its state yet. True: the
   // cluster's switches or port groups have changed.
   bool follow(const std::string& host, std::shared_ptr<const inventory::View> view);
-  // Returns what `act` would change, after checking all rules, but changes nothing. Errors: as
-  // `act`.
-  model::ApiResult<NetworkChange> draft(
+  // Returns what `act` would change, after checking all rules, but changes nothing; nullopt: all is
+  // so already. Errors: as `act`.
+  model::ApiResult<std::optional<NetworkChange>> draft(
       const std::function<model::ApiResult<void>(model::NetworkManagement&)>& act) const;
   // Whether the cluster's View shows this change.
   bool has_seen(const NetworkChange& change) const;

@@ -313,13 +313,20 @@ TEST_F(HostNetworkTest, ADraftChangesNothing) {
   const auto change = network_->draft(
       [](model::NetworkManagement& network) { return network.delete_port_group("a"); });
   ASSERT_TRUE(change);
-  EXPECT_EQ(change->document, "portgroups/a");
-  EXPECT_FALSE(change->json);
+  ASSERT_TRUE(*change);
+  EXPECT_EQ((*change)->document, "portgroups/a");
+  EXPECT_FALSE((*change)->json);
   EXPECT_EQ(network_->network(), before);
   EXPECT_EQ(maker_.times, times);
   const auto refused = network_->draft(
       [](model::NetworkManagement& network) { return network.delete_switch("lan"); });
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kInUse);
+  const auto as_it_is = network_->draft([](model::NetworkManagement& network) {
+    EXPECT_TRUE(network.change_port_group("a", {.native_roce = false}));
+    return model::ApiResult<void>();
+  });
+  ASSERT_TRUE(as_it_is);
+  EXPECT_FALSE(*as_it_is);
 }
 
 TEST_F(HostNetworkTest, WhatAnotherHostUsesStays) {
