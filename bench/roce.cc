@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kRounds = 5'000;
 constexpr std::uint32_t kShort = 64;
 constexpr std::uint32_t kBatch = 32;
-constexpr std::uint32_t kDepth = 128;
+constexpr std::uint32_t kDepth = 512;  // as many as the floor has under way
 constexpr std::uint32_t kQueuePairs = 1000;
 constexpr double kMega = 1e6;
 constexpr const char* kFloor = "the same superframes with ICRC and no protocol";
