@@ -135,7 +135,9 @@ class Pages(unittest.TestCase):
         self.start()
         self.host.must("paravane vds create lan; paravane vds add-host lan; paravane portgroup create storage --vds lan --vlan 10")
         self.host.must("paravane vm add db1 --port-group storage")
-        self.type(*self.blocks("roce.md", 2))
+        native, routed = self.blocks("roce.md", 2)
+        self.type(native)
+        self.type(routed)
 
     def test_sniff(self):
         self.start()
