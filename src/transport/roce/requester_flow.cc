@@ -303,12 +303,12 @@ void RequesterFlow::go_back(Instant now) {
                              now - gone_back_->sent_at < retransmission_.wait() / 4;
   if (was_just_done) return;
   retransmission_.on_loss();
-  send_again(now);
+  gone_back_ = {.psn = state_.unanswered, .sent_at = now};
+  send_again();
 }
 
-void RequesterFlow::send_again(Instant now) {
+void RequesterFlow::send_again() {
   failed_.reset();  // it is found again, when all before it is sent
-  gone_back_ = {.psn = state_.unanswered, .sent_at = now};
   next_ = state_.unanswered;
   timed_.reset();
   if (requests_.front().request->opcode == WrOpcode::kRdmaRead) parts_.on_loss();
@@ -442,7 +442,12 @@ void RequesterFlow::on_timer(Instant now) {
   if (state_.unanswered.is_before(state_.sent)) {
     counters_.timeouts.add();
     retransmission_.on_timeout();
-    send_again(now);
+    // Data is asked for once. What is missing of ours is told once, and may be told only now.
+    gone_back_.reset();
+    if (requests_.front().brings_bytes()) {
+      gone_back_ = {.psn = state_.unanswered, .sent_at = now};
+    }
+    send_again();
   }
   set_deadline(now);
 }

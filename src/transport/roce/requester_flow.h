@@ -138,7 +138,7 @@ class RequesterFlow {
   void go_back(Instant now);
   // Because an answer with the number `heard` came.
   void ask_again(verbs::Psn heard, Instant now);
-  void send_again(Instant now);
+  void send_again();
   // Forgets the requests, whose numbers wait for them.
   void give_back();
   // All requests go back to the queue pair, and the oldest has this outcome.
@@ -178,7 +178,8 @@ class RequesterFlow {
   };
   std::optional<Timed> timed_;
   Instant slowed_{};  // when on_congestion() did something
-  // The last packet that was gone back to, and when: once in a round trip.
+  // The last packet that an answer made us go back to, and when: once in a round trip. Also the one
+  // whose data was asked for again after a silence.
   std::optional<Timed> gone_back_;
   ExtentList scratch_;
 };
