@@ -53,6 +53,8 @@ struct RoceFlow final : verbs::PathState {
   ResponderFlow responder;
   CongestionNotices notices;
   Line<RoceFlow>::Place sending;  // among those of its port that have something to send
+  Line<RoceFlow>::Place late;     // among those of its port whose timer has expired
+  std::uint64_t late_until = 0;   // of the port's frames_read: then it has heard all that came
   TimerId timer = TimerId::kNone;
   Instant armed_for{};         // of `timer`
   bool answers_first = false;  // in its next turn

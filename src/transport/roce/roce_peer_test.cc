@@ -75,6 +75,11 @@ class RocePeer : public testing::Test {
     packet.migrated = is_adapter_;
     return packet;
   }
+  Packet acknowledgement(std::uint32_t psn) const {
+    Packet packet = of_peer(Opcode::kAcknowledge, psn);
+    packet.syndrome = wire::roce::kAcknowledged;
+    return packet;
+  }
   Packet read_of_peer(std::uint32_t psn, std::uint64_t offset, std::uint32_t length) const {
     Packet packet = of_peer(Opcode::kReadRequest, psn);
     packet.address = buffer_.start + offset;
@@ -180,6 +185,49 @@ TEST_F(RocePeer, ASequenceErrorIsAnsweredFromThereOn) {
   hear(Opcode::kAcknowledge, kFirstPsn + 2, wire::roce::kAcknowledged);
   EXPECT_THAT(qp_->sends.statuses(), ElementsAre(WcStatus::kSuccess));
   EXPECT_EQ(qp_->qp->stats().retries, 0u);
+}
+
+// The peer tells of a gap once. What it says may be about packets that were sent again after a
+// silence, so it is no repetition of something heard before.
+TEST_F(RocePeer, ASequenceErrorRightAfterASilenceIsAnswered) {
+  connect();
+  post_send(1);
+  sent_.clear();
+  rig_.advance(milliseconds(20));
+  EXPECT_THAT(sent_psns(), ElementsAre(100, 101, 102));
+  hear(Opcode::kAcknowledge, kFirstPsn, wire::roce::refused(NakCode::kSequenceError));
+  EXPECT_THAT(sent_psns(), ElementsAre(100, 101, 102));
+  hear(Opcode::kAcknowledge, kFirstPsn, wire::roce::refused(NakCode::kSequenceError));
+  EXPECT_THAT(sent_psns(), IsEmpty());  // rxe complains of each packet that follows the gap
+}
+
+// A worker that did not run finds its timers expired and the answers before its door.
+TEST_F(RocePeer, AnAnswerThatCameInTimeIsHeardBeforeAnythingIsSentAgain) {
+  connect();
+  post_send(1);
+  sent_.clear();
+  rig_.skip(milliseconds(20));
+  hear(acknowledgement(kFirstPsn + 2));
+  EXPECT_THAT(sent_psns(), IsEmpty());
+  EXPECT_THAT(qp_->sends.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_EQ(rig_.counters(0).timeouts.value(), 0u);
+}
+
+// All that came in time has been heard long before this ends.
+TEST_F(RocePeer, WhatKeepsComingDoesNotHoldUpATimer) {
+  connect();
+  post_send(1);
+  bool was_busy = false;
+  rig_.wire().set_weather([&](unsigned, const FrameBytes&) {
+    was_busy = rig_.wire().busy();
+    return std::vector<FrameBytes>();
+  });
+  rig_.skip(milliseconds(20));
+  const FrameBytes old = frame_of(acknowledgement(kFirstPsn - 1), {});
+  for (int i = 0; i < 20'000; ++i) rig_.wire().inject(0, old);
+  ASSERT_TRUE(rig_.run());
+  EXPECT_TRUE(was_busy) << "it waited until nothing came any more";
+  EXPECT_EQ(rig_.counters(0).timeouts.value(), 1u);
 }
 
 TEST_F(RocePeer, ReservedRefusalsAndKindsAreCountedAndIgnored) {

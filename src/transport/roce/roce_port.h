@@ -33,6 +33,10 @@ struct RocePort {
   const std::shared_ptr<FrameAllowance> shared;
   FloodGuard guard;
   Line<RoceFlow> sending;
+  // Flows whose timer has expired, but whose answer may stand before the door: the worker may not
+  // have run for longer than the flows wait.
+  Line<RoceFlow> late;
+  std::uint64_t frames_read = 0;
   RoceCounters counters;
 };
 

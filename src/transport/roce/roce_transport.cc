@@ -29,6 +29,9 @@ constexpr std::uint32_t kFramesPerTurn = 64;
 // Of notifications of congestion: DSCP 48, the default of adapters.
 constexpr std::uint8_t kNoticeClass = 48 << 2;
 
+// As many frames as can stand before a door: the length of a RoCE port's queue.
+constexpr std::uint64_t kMostWaiting = 8192;
+
 // A timer that is so much too late is left as it is.
 constexpr Duration kTimerSlack = std::chrono::milliseconds(1);
 
@@ -67,8 +70,10 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
 void RoceTransport::detach(verbs::Adapter& adapter) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (index >= ports_.size() || !ports_[index]) return;
-  ports_[index]->outlet.use(nullptr);
-  ports_[index]->door.reset();
+  RocePort& port = *ports_[index];
+  port.outlet.use(nullptr);
+  port.door.reset();
+  while (RoceFlow* late = port.late.call()) arm(*late);
   count_open();
 }
 
@@ -130,7 +135,7 @@ void RoceTransport::schedule(RoceFlow& flow) {
 // moves with each acknowledgement.
 void RoceTransport::arm(RoceFlow& flow) {
   const Instant deadline = flow.requester.deadline();
-  if (deadline == kNever) return;
+  if (deadline == kNever || flow.late.taken()) return;
   if (flow.timer != TimerId::kNone) {
     if (flow.armed_for <= deadline + kTimerSlack) return;
     flow.port->adapter.timers().cancel(flow.timer);
@@ -140,8 +145,27 @@ void RoceTransport::arm(RoceFlow& flow) {
                                                [this, &flow](Instant now) { on_timer(flow, now); });
 }
 
+// Nobody else reads for a worker that does not run. So what it waited for counts as lost when all
+// that stood before the door has been read.
 void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
   flow.timer = TimerId::kNone;
+  RocePort& port = *flow.port;
+  if (!port.door) return expire(flow, now);
+  flow.late_until = port.frames_read + kMostWaiting;
+  port.late.join(flow, flow.late);
+}
+
+void RoceTransport::expire_late(RocePort& port, bool is_dry, verbs::Budget& budget) {
+  while (RoceFlow* flow = port.late.first()) {
+    if (!is_dry && port.frames_read < flow->late_until) return;
+    port.late.leave(flow->late);
+    expire(*flow, clock_.now);
+    budget.operations -= 1;
+    if (budget.spent()) return;
+  }
+}
+
+void RoceTransport::expire(RoceFlow& flow, Instant now) {
   if (flow.is_path()) {
     flow.requester.on_timer(now);
   } else {
@@ -225,14 +249,16 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
     const std::shared_ptr<RocePort> port = ports_[index];
     if (port == nullptr || !port->door) continue;
     if (std::exchange(is_first, false)) turn_ = index + 1;  // so that each open port is the first
-    receive(port, budget);
+    const bool is_dry = receive(port, budget);
+    expire_late(*port, is_dry, budget);
     send(*port, budget);
   }
 }
 
 bool RoceTransport::has_work() const {
   return std::ranges::any_of(ports_, [](const std::shared_ptr<RocePort>& port) {
-    return port && port->door.has_value() && (!port->sending.empty() || port->outlet.holding());
+    return port && port->door.has_value() &&
+           (!port->sending.empty() || !port->late.empty() || port->outlet.holding());
   });
 }
 
@@ -275,11 +301,12 @@ bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budge
   return flow.answers_first ? answer() && ask() : ask() && answer();
 }
 
-void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
+bool RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget) {
   for (std::uint32_t frames = 0; frames < kFramesPerTurn && !budget.spent(); ++frames) {
-    if (!port->guard.may_read(clock_.now, open_)) return;
+    if (!port->guard.may_read(clock_.now, open_)) return true;
     const std::optional<FrameDoor::Received> received = port->door->receive();
-    if (!received) return;
+    if (!received) return true;
+    ++port->frames_read;
     frame_bytes_ = received->bytes.size();
     budget.bytes -= static_cast<std::int64_t>(frame_bytes_);
     budget.operations -= 1;
@@ -299,6 +326,7 @@ void RoceTransport::receive(const std::shared_ptr<RocePort>& port, verbs::Budget
     frame_bytes_ = received->segment_bytes;
     while (const auto frame = superframe->next()) on_frame(port, *frame);
   }
+  return false;
 }
 
 void RoceTransport::on_frame(const std::shared_ptr<RocePort>& port,

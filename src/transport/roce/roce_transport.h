@@ -77,8 +77,13 @@ class RoceTransport final : public verbs::Transport {
   static void schedule(RoceFlow& flow);
   void arm(RoceFlow& flow);
   void on_timer(RoceFlow& flow, Instant now);
+  // What the flow waited for has not come.
+  void expire(RoceFlow& flow, Instant now);
+  // Of the flows that are late, those that have heard all that came in time.
+  void expire_late(RocePort& port, bool is_dry, verbs::Budget& budget);
 
-  void receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget);
+  // True: nothing is left to be read, or may be.
+  bool receive(const std::shared_ptr<RocePort>& port, verbs::Budget& budget);
   void on_frame(const std::shared_ptr<RocePort>& port,
                 const std::expected<wire::roce::Frame, wire::roce::FrameFault>& frame);
   void on_packet(const std::shared_ptr<RocePort>& port, const wire::roce::Frame& frame);
