@@ -1,5 +1,7 @@
 #include "verbs/connection.h"
 
+#include <utility>
+
 #include "verbs/adapter.h"
 
 namespace paravane::verbs {
@@ -40,7 +42,9 @@ const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
       path_ = fabric.find(dgid_, source_.type);
     }
     epoch_ = epoch;
-    if (!path_ && is_set_ && way_) use_->lose(*way_, {source_.gid, dgid_, source_.type});
+    if (!path_ && is_set_ && way_) {
+      use_->lose(*std::exchange(way_, std::nullopt), {source_.gid, dgid_, source_.type});
+    }
     note_way();
   }
   return path_ ? &*path_ : nullptr;

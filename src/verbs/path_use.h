@@ -2,8 +2,8 @@
 // A monitor can read these counts and does not need to check every queue pair.
 //
 // A path is a Transport and its destination, which is this host or another one. Connection updates
-// the counts when it finds or loses a path, not for each message. Of the connections that lost a
-// path and found no other, PathUse remembers the last for each path, so that a monitor can say why.
+// the counts when it finds or loses a path, not for each message. If the last connection that left
+// a path lost it and found no other, PathUse remembers its ends, so that a monitor can say why.
 //
 // Owner thread only.
 
@@ -46,6 +46,7 @@ class PathUse {
     }
     ++changes_;
     if (!from) return;
+    losses_.erase(*from);
     const auto left = counts_.find(*from);
     if (--left->second == 0) counts_.erase(left);
   }
@@ -54,9 +55,12 @@ class PathUse {
   const std::map<Way, std::uint32_t>& counts() const { return counts_; }
   std::uint64_t changes() const { return changes_; }
 
-  // A connection that used the path `from` finds none any more.
-  void lose(const Way& from, const Ends& ends) { losses_[from] = ends; }
-  // By path, the last of these connections. It may have ended or found a path since.
+  // A connection stops using the path `from`, and finds no other.
+  void lose(const Way& from, const Ends& ends) {
+    move(from, std::nullopt);
+    losses_[from] = ends;
+  }
+  // By path, the connection that left it last, if it lost it. It may have ended since.
   const std::map<Way, Ends>& losses() const { return losses_; }
 
  private:

@@ -31,9 +31,20 @@ TEST(PathUse, RemembersWhichConnectionLostAWayUntilItIsTakenAgain) {
   const PathUse::Ends ends{.source = Gid{{1}}, .peer = Gid{{2}}, .type = GidType::kRoceV2};
   use.move(std::nullopt, Way{});
   use.lose(Way{}, ends);
-  use.move(Way{}, std::nullopt);
+  EXPECT_TRUE(use.counts().empty());
   EXPECT_EQ(use.losses(), (std::map<Way, PathUse::Ends>{{Way{}, ends}}));
   use.move(std::nullopt, Way{});
+  EXPECT_TRUE(use.losses().empty());
+}
+
+TEST(PathUse, WhatTheLastToLeaveDidCounts) {
+  PathUse use;
+  const PathUse::Ends ends{.source = Gid{{1}}, .peer = Gid{{2}}, .type = GidType::kRoceV2};
+  use.move(std::nullopt, Way{});
+  use.move(std::nullopt, Way{});
+  use.lose(Way{}, ends);
+  EXPECT_EQ(use.losses().size(), 1u);
+  use.move(Way{}, std::nullopt);  // it ended
   EXPECT_TRUE(use.losses().empty());
 }
 

@@ -112,7 +112,6 @@ TEST_F(PortWatchTest, TellsWhyAPathIsLost) {
   paths_.move(std::nullopt, Way{});
   look({});
   paths_.lose(Way{}, {.source = {}, .peer = verbs::Gid{{9}}});
-  paths_.move(Way{}, std::nullopt);
   EXPECT_THAT(look({}), ElementsAre("path.ended"));
   EXPECT_EQ(events_[0].fields.at("reason"), "db1/2 to 9");
   EXPECT_EQ(events_[0].text, "db1/2 no longer uses path local: db1/2 to 9");
