@@ -17,6 +17,14 @@ void complain(const privsep::SwitchPlan::RocePort& port, std::string problem,
   report.taps.push_back({.vm = port.vm, .adapter = port.adapter, .problem = std::move(problem)});
 }
 
+// What another program had changed.
+void tell_mended(const ethernet::MadeRocePort& made, const std::string& vds,
+                 privsep::SwitchReport& report) {
+  for (const ethernet::LinkChange& change : made.changes) {
+    report.mended.push_back({.vds = vds, .interface = change.link, .text = change.text});
+  }
+}
+
 }  // namespace
 
 void RocePorts::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
@@ -62,8 +70,14 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
   for (const ethernet::LinkProblem& problem : made->problems) {
     complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
   }
+  if (is_given(port, vds->mtu)) tell_mended(*made, vds->name, report);
   about.merge(made->about);
   if (made->problems.empty()) open(port, name, vds->mtu, report);
+}
+
+bool RocePorts::is_given(const privsep::SwitchPlan::RocePort& port, std::uint32_t mtu) const {
+  const auto known = given_.find({port.vm, port.adapter});
+  return known != given_.end() && known->second.wanted == port && known->second.mtu == mtu;
 }
 
 void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::string& name,

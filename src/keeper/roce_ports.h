@@ -35,7 +35,8 @@ class RocePorts {
   explicit RocePorts(std::string mark) : mark_(std::move(mark)) {}
 
   // Makes the ports of the plan, and removes those of plans before it. What is wrong with a port is
-  // added to `report` as a problem of its tap, and what must be followed to `about`.
+  // added to `report` as a problem of its tap, what another program had changed as mended, and what
+  // must be followed to `about`.
   void make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
             ethernet::LinkFilter& about);
 
@@ -49,6 +50,8 @@ class RocePorts {
 
   void make_one(const privsep::SwitchPlan::RocePort& port, const privsep::SwitchPlan& plan,
                 privsep::SwitchReport& report, ethernet::LinkFilter& about);
+  // Whether the engine has the port as it is wanted, so that a change undoes another program's.
+  bool is_given(const privsep::SwitchPlan::RocePort& port, std::uint32_t mtu) const;
   void open(const privsep::SwitchPlan::RocePort& port, const std::string& name, std::uint32_t mtu,
             privsep::SwitchReport& report);
   void remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report);

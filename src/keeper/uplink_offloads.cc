@@ -44,7 +44,8 @@ void UplinkOffloads::make(const privsep::SwitchPlan& plan, privsep::SwitchReport
     if (known == report.switches.end() || !ethernet::cuts_udp(vds.uplink)) continue;
     known->problems.push_back(fmt::format(
         "{}: cuts UDP apart itself (tx-udp-segmentation), and this cannot be turned off ({}): "
-        "native RoCE endpoints may not understand its packets",
+        "native RoCE endpoints may not understand its packets. Use another NIC; or, if the IPv4 "
+        "identifications of its packets were seen to count up, name it in [network] uso_uplinks",
         vds.uplink, was_on.error().message));
   }
   off_ = std::move(off);
