@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
@@ -77,6 +78,10 @@ void read_host(TomlReader reader, HostNameConfig& host) {
 void read_network(TomlReader reader, NetworkConfig& network) {
   reader.texts("uplinks", model::check_interface_name, network.uplinks);
   reader.texts("uso_uplinks", model::check_interface_name, network.uso_uplinks);
+  for (const std::string& name : network.uso_uplinks) {
+    if (std::ranges::find(network.uplinks, name) != network.uplinks.end()) continue;
+    reader.refuse("uso_uplinks", fmt::format("names {}, which uplinks does not name", name));
+  }
   reader.finish();
 }
 

@@ -135,6 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[metrics]\nlisten = \"localhost:9719\"\n", "test.toml:2: ", "expected an address"},
         Broken{"[network]\nuplinks = [1]\n", "test.toml:2: ", "must be an array"},
         Broken{"[network]\nuplinks = [\n\"eth1\",\n\"a/b\"]\n", "test.toml:4: ", "a/b"},
+        Broken{"[network]\nuplinks = [\"eth1\"]\nuso_uplinks = [\"eth2\"]\n",
+               "test.toml:3: ", "network.uso_uplinks names eth2, which uplinks does not name"},
         Broken{"[worker]\nspin = true\n", "test.toml:2: ", "quoted string"},
         Broken{"[worker]\ncpu = 1024\n", "test.toml:2: ", "0 to 1023"},
         Broken{"[debug]\nstall_for_us = 1000001\n", "test.toml:2: ", "0 to 1000000"}));

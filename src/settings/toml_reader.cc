@@ -20,6 +20,10 @@ void TomlReader::complain(const toml::node& node, const char* key, std::string_v
   problem_ = {.line = node.source().begin.line, .text = fmt::format("{}{} {}", path_, key, reason)};
 }
 
+void TomlReader::refuse(const char* key, std::string_view reason) {
+  if (const toml::node* node = find(key)) complain(*node, key, reason);
+}
+
 TomlReader TomlReader::sub_table(const char* key) {
   const toml::node* node = find(key);
   if (node != nullptr && !node->is_table()) complain(*node, key, "must be a table");

@@ -58,6 +58,8 @@ class TomlReader {
   void file_mode(const char* key, mode_t& value);
   // One of `words`; `value` becomes its place in the list.
   void word(const char* key, std::initializer_list<std::string_view> words, std::size_t& value);
+  // The value of a key that is there breaks a rule; `reason` follows the key's name.
+  void refuse(const char* key, std::string_view reason);
   bool has(const char* key) const { return table_ != nullptr && table_->contains(key); }
 
   // Call it after all keys were read.
