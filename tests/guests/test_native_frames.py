@@ -2,6 +2,7 @@
 import re
 import unittest
 
+from guests import wait_for
 from native_rig import NativeRig
 from rig import only_with_all
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
@@ -21,6 +22,7 @@ class NativeLargeFrames(unittest.TestCase):
         return int(re.search(r"active_mtu:\s+(\d+)", self.rig.guest(guest, "ibv_devinfo", "-d", self.rig.devices[guest]))[1])
 
     def goes_with(self, mtu):
+        """Packets of that MTU, of programs of both ends."""
         for server, client in BOTH_WAYS:
             with self.subTest(server=server, mtu=mtu):
                 self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-m", str(mtu), "-c", "-s", str(BYTES), "-n", "20")
@@ -45,8 +47,28 @@ class NativeLargeFrames(unittest.TestCase):
         self.rig.rping(MACHINE, VM)
         self.rig.rping(VM, MACHINE)
 
+    def test_2_the_mtu_of_the_switch_is_lowered_under_traffic(self):
+        """Packets that have become too long are never sent: the connection ends, and the guest sees what its next may have."""
+        host, words = self.rig.lab.hosts[0], ["-x", "1", "-F", "-m", "4096", "-s", str(BYTES), "-D", "60"]
+        server = self.rig.spawn(MACHINE, "ib_write_bw", "-d", self.rig.devices[MACHINE], *words)
+        self.addCleanup(server.process.kill)
+        self.rig.wait_listening(MACHINE, 18515)
+        before = self.rig.sends(VM)
+        client = self.rig.spawn(VM, "ib_write_bw", "-d", self.rig.devices[VM], *words, self.rig.address_of(MACHINE))
+        self.addCleanup(client.process.kill)
+        self.addCleanup(self.rig.set_mtu, self.rig.mtu)
+        wait_for("writes", lambda: self.rig.sends(VM) > before + 20, 30)
+        host.paravane("vds", "set", "lan", "--mtu", "1500")
+        code, text = client.finish(60)
+        self.assertNotEqual(code, 0, text)
+        self.assertIn("status 12", text)  # IBV_WC_RETRY_EXC_ERR
+        self.assertGreater(self.rig.stats(VM)["too_long"], 0)
+        self.assertEqual(self.active_mtu(VM), 1024)
+        for server, client in BOTH_WAYS:
+            self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-m", "1024", "-c", "-n", "20")
+
     @only_with_all
-    def test_2_where_they_have_just_the_room_for_4096(self):
+    def test_3_where_they_have_just_the_room_for_4096(self):
         for mtu in 4200, 4180:
             for guest in VM, MACHINE:
                 self.rig.guest(guest, "ip", "link", "set", "eth0", "mtu", str(mtu))

@@ -27,9 +27,9 @@ class NativeMishaps(unittest.TestCase):
         cls.rig.up(wire=())
         cls.space = cls.rig.lab.hosts[0].space
 
-    def set_here(self, interface, state):
+    def set_here(self, interface, *state):
         """On the VM's host."""
-        processes.run("ip", "-n", self.space, "link", "set", interface, state)
+        processes.run("ip", "-n", self.space, "link", "set", interface, *state)
 
     def survives(self, mishap, silence):
         """Traffic in both roles, and the program sees nothing but that silence."""
@@ -60,8 +60,15 @@ class NativeMishaps(unittest.TestCase):
             self.set_here(UPLINK, "up")
         self.survives(mishap, 0)
 
+    def test_3_the_uplink_carries_only_short_frames_for_a_second(self):
+        def mishap():
+            self.set_here(UPLINK, "mtu", "600")
+            time.sleep(1)
+            self.set_here(UPLINK, "mtu", "1500")
+        self.survives(mishap, 0.9)
+
     @only_with_all
-    def test_3_the_taps_are_down_for_a_second(self):
+    def test_4_the_taps_are_down_for_a_second(self):
         for interface, _ in TAPS:
             def mishap(interface=interface):
                 self.set_here(interface, "down")
@@ -75,7 +82,7 @@ class NativeMishaps(unittest.TestCase):
         shown = [processes.run("tc", "-n", self.space, "filter", "show", "dev", interface, direction) for interface, direction in TAPS]
         return [text.count("handle") for text in shown]
 
-    def test_4_the_rules_of_both_taps_are_deleted(self):
+    def test_5_the_rules_of_both_taps_are_deleted(self):
         before = self.rules()
         self.assertGreater(min(before), 0)
 
@@ -93,7 +100,7 @@ class NativeMishaps(unittest.TestCase):
         self.assertLess(ended.failed[1], own_time(IMPATIENT, TRIES) + SLACK_S, ended.text)
 
     @only_with_all
-    def test_5_the_machine_is_reset(self):
+    def test_6_the_machine_is_reset(self):
         tally = self.rig.tally(MACHINE, VM, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.other.lab("reboot", "--hard", str(MACHINE))
         _, text = tally.client.finish(60)
@@ -103,7 +110,7 @@ class NativeMishaps(unittest.TestCase):
         self.both_ways_work()
 
     @only_with_all
-    def test_6_the_vm_is_reset(self):
+    def test_7_the_vm_is_reset(self):
         tally = self.rig.tally(VM, MACHINE, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.hosts[0].lab("reboot", "--hard", str(VM))
         _, text = tally.client.finish(60)
@@ -116,7 +123,7 @@ class NativeMishaps(unittest.TestCase):
         self.rig.shell(MACHINE, f"ip link set eth0 address {mac} && ping -c 1 -w 10 10.77.0.{VM}")
 
     @only_with_all
-    def test_7_the_machine_gets_another_mac_address(self):
+    def test_8_the_machine_gets_another_mac_address(self):
         """Only the VM acts: of a queue pair of rdma_rxe whose own GID goes, Linux 6.1 says "Failed allocating skb", and at times
         it sends nothing more and completes nothing."""
         tally = self.rig.tally(MACHINE, VM, 20, timeout=IMPATIENT, retries=TRIES)

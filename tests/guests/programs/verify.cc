@@ -4,6 +4,7 @@
 //   paravane-verify PORT                    the end that receives
 //   paravane-verify PORT ADDRESS [--lossy]  the end that acts
 //   paravane-verify --up-to BYTES ...       no message longer than that; both ends say so
+//   paravane-verify --only OPERATION ...    that one, by the name that is printed; both ends say so
 //
 // Sizes lie around page, MTU and cache-line edges; buffers start at odd places;
 // requests have one to three SGEs. Prints one line per operation. A request that fails
@@ -299,14 +300,20 @@ Verdict act(Endpoint& end, Rendezvous& peer, const Case& c, int& lost) {
 
 int main(int argc, char** argv) {
   std::uint32_t up_to = std::numeric_limits<std::uint32_t>::max();
-  if (argc > 2 && std::strcmp(argv[1], "--up-to") == 0) {
-    up_to = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-    argc -= 2;
-    argv += 2;
+  std::string only;
+  for (; argc > 2 && std::strncmp(argv[1], "--", 2) == 0; argc -= 2, argv += 2) {
+    if (std::strcmp(argv[1], "--up-to") == 0) {
+      up_to = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
+    } else if (std::strcmp(argv[1], "--only") == 0) {
+      only = argv[2];
+    } else {
+      break;
+    }
   }
   bool lossy = argc == 4 && std::strcmp(argv[3], "--lossy") == 0;
   if (argc < 2 || argc > 4 || (argc == 4 && !lossy)) {
-    guest::die("usage: paravane-verify [--up-to BYTES] PORT [ADDRESS [--lossy]]");
+    guest::die(
+        "usage: paravane-verify [--up-to BYTES] [--only OPERATION] PORT [ADDRESS [--lossy]]");
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what it saw is known though it is killed
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
@@ -317,7 +324,12 @@ int main(int argc, char** argv) {
   peer.tell<std::uint32_t>(lossy ? 1 : 0);
   lossy = peer.hear<std::uint32_t>() == 1 || lossy;
   int bad = 0;
+  const auto is_wanted = [&](Operation operation) {
+    return only.empty() || only == name_of(operation);
+  };
+  if (std::ranges::none_of(kOperations, is_wanted)) guest::die("no operation is called " + only);
   for (const Operation operation : kOperations) {
+    if (!is_wanted(operation)) continue;
     int done = 0;
     int wrong = 0;
     int lost = 0;
