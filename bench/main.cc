@@ -37,6 +37,7 @@ constexpr Question kQuestions[] = {
     {"roce-engine", "RoCE packets of two adapters on one thread, beside bare superframes",
      roce_engine},
     {"roce", "RDMA between two native endpoints on taps, beside bare superframes", roce, true},
+    {"roce-flood", "a local pair beside a flood of RoCE frames", roce_flood, true},
     {"ring-or-socket", "would io_uring move these bytes better", ring_or_socket, true},
 };
 

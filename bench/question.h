@@ -41,6 +41,7 @@ Figures channel_many(const Settings& settings);
 Figures channel_copies(const Settings& settings);
 Figures ring_or_socket(const Settings& settings);
 Figures roce(const Settings& settings);
+Figures roce_flood(const Settings& settings);
 Figures roce_engine(const Settings& settings);
 
 // A benchmark that computes nonsense quickly is worse than none: prints and ends

@@ -13,64 +13,16 @@
 #include "bench/question.h"
 #include "bench/roce_blast.h"
 #include "bench/roce_host.h"
-#include "bench/stopwatch.h"
+#include "bench/short_writer.h"
 #include "bench/there_and_back.h"
 
 namespace paravane::bench {
 namespace {
 
 constexpr std::uint64_t kRounds = 5'000;
-constexpr std::uint32_t kShort = 64;
-constexpr std::uint32_t kBatch = 32;
-constexpr std::uint32_t kDepth = 512;  // as many as the floor has under way
+constexpr std::uint32_t kShort = ShortWriter::kBytes;
 constexpr std::uint32_t kQueuePairs = 1000;
-constexpr double kMega = 1e6;
 constexpr const char* kFloor = "the same superframes with ICRC and no protocol";
-
-// Writes of 64 bytes, posted 32 at a time.
-class ShortWriter final : public GuestProgram {
- public:
-  ShortWriter(QueuesEnd& own, const fake::FakeMr& peer, std::uint64_t writes)
-      : own_(own), peer_(peer), writes_(writes) {}
-
-  bool ready() const override { return posted_ == 0 || own_.cq->unconsumed() > 0; }
-  void step() override {
-    if (posted_ == 0) watch_ = {};
-    pvrdma_cqe completion;
-    while (own_.cq->take(completion)) {
-      demand(completion.status == PVRDMA_WC_SUCCESS, "a write completed with an error");
-      ++completed_;
-    }
-    while (posted_ < writes_ && posted_ - completed_ + kBatch <= kDepth) post();
-    if (completed_ < writes_) return;
-    seconds_ = watch_.seconds();
-    end();
-  }
-  double seconds() const { return seconds_; }
-
- private:
-  void post() {
-    fake::FakeQp& qp = *own_.qps[0];
-    for (std::uint32_t i = 0; i < kBatch; ++i, ++posted_) {
-      const pvrdma_sge sge = own_.buffer->sge(0, kShort);
-      const bool queued = qp.queue_send({.wr_id = posted_,
-                                         .opcode = PVRDMA_WR_RDMA_WRITE,
-                                         .remote_addr = peer_.va(),
-                                         .rkey = peer_.rkey,
-                                         .sges = {&sge, 1}});
-      demand(queued, "the send ring is full");
-    }
-    qp.ring(fake::kRingSend);
-  }
-
-  QueuesEnd& own_;
-  const fake::FakeMr& peer_;
-  const std::uint64_t writes_;
-  std::uint64_t posted_ = 0;
-  std::uint64_t completed_ = 0;
-  Stopwatch watch_;
-  double seconds_ = 0;
-};
 
 class Measurement {
  public:
@@ -109,21 +61,22 @@ class Measurement {
 
   Figure short_writes() {
     const RoceMessages messages{.bytes = kShort};
-    HostQueues queues(hosts_, {.send_requests = kDepth});
-    Figure figure = named(fmt::format("64 B writes, batches of {}", kBatch), "million/s");
+    HostQueues queues(hosts_, {.send_requests = ShortWriter::kDepth});
+    Figure figure =
+        named(fmt::format("64 B writes, batches of {}", ShortWriter::kBatch), "million/s");
     figure.target = {Target::Of::kRatio, Target::Sense::kAtLeast, 0.5};
     figure.measure(
         settings_.repetitions,
         [&] {
           const Traffic traffic = blast_.move(messages, writes_ * kShort);
-          return static_cast<double>(writes_) / traffic.seconds / kMega;
+          return static_cast<double>(writes_) / traffic.seconds / 1e6;
         },
         [&] {
           ShortWriter writer(queues.end(0), *queues.end(1).buffer, writes_);
           hosts_.host(0).run(&writer);
           writer.await_end();
           hosts_.host(0).run(nullptr);
-          return static_cast<double>(writes_) / writer.seconds() / kMega;
+          return writer.million_per_second();
         });
     tell_retransmitted();
     return figure;

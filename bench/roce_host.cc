@@ -40,11 +40,19 @@ RoceHost::~RoceHost() {
   });
 }
 
-std::uint64_t RoceHost::retransmitted() {
+std::uint64_t RoceHost::count(Counter transport_roce::RoceCounters::* counter) {
   std::uint64_t packets = 0;
   on_worker(
-      [&] { packets = roce_->counters_of(verbs::AdapterId{this->side()})->retransmitted.value(); });
+      [&] { packets = (roce_->counters_of(verbs::AdapterId{this->side()})->*counter).value(); });
   return packets;
+}
+
+std::uint64_t RoceHost::retransmitted() {
+  return count(&transport_roce::RoceCounters::retransmitted);
+}
+
+std::uint64_t RoceHost::received() {
+  return count(&transport_roce::RoceCounters::packets_received);
 }
 
 RocePair::RocePair(const Settings& settings, RoceNetworks& networks, Arrival arrival) {

@@ -21,10 +21,13 @@ class RoceHost final : public WorkerHost {
   RoceHost(unsigned side, unsigned core, UniqueFd tap);
   ~RoceHost() override;
 
-  // Packets that were sent again so far.
+  // Packets so far: that were sent again, and that came.
   std::uint64_t retransmitted();
+  std::uint64_t received();
 
  private:
+  std::uint64_t count(Counter transport_roce::RoceCounters::* counter);
+
   transport_roce::TapDoor door_;
   std::optional<transport_roce::RoceTransport> roce_;
   std::optional<worker::RoceTenant> roce_turns_;
