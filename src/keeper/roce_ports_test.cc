@@ -125,7 +125,7 @@ TEST_F(RocePortsTest, AreRemovedWithThePlan) {
 }
 
 TEST_F(RocePortsTest, ANameThatIsTakenIsAProblemOfItsAdapterAlone) {
-  ASSERT_TRUE(network_.ip("link add pvr-db1 type dummy"));
+  ASSERT_TRUE(network_.ip("link add pvr-db1 type bridge"));
   const privsep::SwitchReport report = make();
   ASSERT_EQ(report.taps.size(), 1u);
   EXPECT_EQ(report.taps[0].vm, "db1");
