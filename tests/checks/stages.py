@@ -73,6 +73,25 @@ def has_programs(stage, *programs):
     return release in stage.options.stages or stage.build("release", *programs, is_waited_for=True)
 
 
+LAYERS = "python", "storage", "middleware", "switch", "udev"  # of the guest
+
+
+def preparing(layers):
+    return "lab/prepare", *[word for layer in layers for word in ("--layer", layer)]
+
+
+def has_guest(stage, *layers):
+    """Whether there is a QEMU and Debian 12's guest. The stage `lab` makes them; where that is not run, they are made here, whatever
+    the pattern is."""
+    if lab in stage.options.stages:
+        return True
+    place = stage.log_size()
+    made = stage.run(*preparing(layers))
+    if not made:
+        stage.tally.add(f"{stage.name}: prepare", False, stage.log_since(place))
+    return made
+
+
 def cluster(stage):
     """Several hosts in network namespaces, without VMs, with a real etcd."""
     if has_programs(stage, *HOST_PROGRAMS, "clock_offset"):
@@ -109,8 +128,7 @@ def fuzz(stage):
 def lab(stage):
     """QEMU, guest kernel and initramfs; the lab's own test."""
     stage.say("preparing QEMU and guests (the first time takes minutes)")
-    layers = "python", "storage", "middleware", "switch", "udev"
-    if stage.check("prepare", "lab/prepare", *[word for layer in layers for word in ("--layer", layer)]):
+    if stage.check("prepare", *preparing(LAYERS)):
         stage.check("selftest", "lab/selftest", timeout=300)
     else:
         stage.tally.is_broken = True
@@ -119,14 +137,15 @@ def lab(stage):
 def qtest(stage):
     """The vfio-user server under a real QEMU with no guest."""
     binary = ROOT / "build" / "release" / "bin" / "paravane_qtest"
-    if not has_programs(stage, "paravane_qtest"):
+    if not has_programs(stage, "paravane_qtest") or not has_guest(stage):
         return
     stage.check("QEMU -accel qtest", binary, env={"PARAVANE_QEMU": str(CACHE / "lab" / "qemu" / "qemu-system-x86_64")}, timeout=300)
 
 
 def guests(stage):
     """Unmodified Linux guests: Debian 12."""
-    run_guests(stage, "bookworm")
+    if has_guest(stage, *LAYERS):
+        run_guests(stage, "bookworm")
 
 
 PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwoGuests.test_every_operation",
@@ -135,8 +154,7 @@ PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwo
 
 def prepare_and_run_guests(stage, guest, layers, patterns):
     stage.say("preparing the guest (the first time takes minutes)")
-    words = [word for layer in layers for word in ("--layer", layer)]
-    if stage.check("prepare", "lab/prepare", *words, env={"LAB_GUEST": guest}):
+    if stage.check("prepare", *preparing(layers), env={"LAB_GUEST": guest}):
         run_guests(stage, guest, *patterns)
 
 
@@ -179,6 +197,8 @@ def coverage(stage):
 
 def chaos(stage):
     """Six guests, random traffic and random mishaps, on three hosts for 20 s; with --all ten minutes, and as long on one."""
+    if not has_guest(stage):
+        return
     seconds = 600 if stage.options.all else 20
     for hosts in (1, 3) if stage.options.all else (3,):
         name = f"chaos: {seconds} s, hosts: {hosts}"
