@@ -11,41 +11,14 @@ import argparse
 import json
 import pathlib
 import re
-import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "guests"))
+from guest_programs import LIMIT_S, PORT, Perftest, figure, show, status_of  # noqa: E402  (of this folder)
 from rig import Exchange, Rig  # noqa: E402  (the line above makes it importable)
 
-PORT = 18515
-LIMIT_S = 180
-WRITES = ["ib_write_bw", "-s", "65536"]
-ROUND_TRIPS = ["ib_write_lat", "-s", "8"]
 SECONDS = 3  # of each run over TCP
-
-
-class Perftest:
-    """An RDMA device in both guests. `rounds`: of writes, and of round trips."""
-
-    def __init__(self, device, name, rounds, *options, makes=""):
-        self.device, self.name, self.rounds, self.options, self.makes = device, name, rounds, options, makes
-
-    def bandwidth(self, exchange):
-        return self.run(exchange, WRITES, self.rounds[0], 3)
-
-    def latency(self, exchange):
-        return self.run(exchange, ROUND_TRIPS, self.rounds[1], 4)
-
-    def run(self, exchange, words, rounds, column):
-        words = [*words, "-d", self.device, *self.options, "-F", "-p", str(PORT), "-n", str(rounds)]
-        # With -R the connection manager listens, and ss does not show it.
-        listens = {"cm_port": PORT} if "-R" in self.options else {"port": PORT}
-        _, text = exchange.run(words, [*words, exchange.address], timeout=LIMIT_S, **listens)
-        rows = [line.split() for line in text.splitlines() if line.split()[:1] == [words[2]]]
-        if not rows:
-            sys.exit(f"bench/guests.py: no result in the output of {' '.join(words)}:\n{text}")
-        return float(rows[-1][column])
 
 
 class Tcp:
@@ -81,20 +54,6 @@ QUESTIONS = [("writes of 64 KiB", "MB/s", "bandwidth", True, [50, None, None]),
              ("write of 8 B, half a round trip", "us", "latency", False, [None, None, None])]
 
 
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
-def figure(name, unit, more_is_better, target, other, pairs):
-    """The same shape as paravane_bench's JSON; the ratio says how many times better we are."""
-    ratios = [ours / theirs if more_is_better else theirs / ours for ours, theirs in pairs]
-    return {"name": f"{name}, beside {other.name.split()[0]}", "unit": unit, "value": spread([ours for ours, _ in pairs]),
-            "floor": spread([theirs for _, theirs in pairs]),
-            "floor_name": f"{other.name}; the ratio is how many times better vmw_pvrdma is",
-            "ratio": spread(ratios), "target": f">= {target} x" if target else "",
-            "met": statistics.median(ratios) >= target if target else None}
-
-
 def measure(rig, repetitions):
     rig.up(2)
     for other in OTHERS:
@@ -104,7 +63,7 @@ def measure(rig, repetitions):
     for name, unit, method, more_is_better, targets in QUESTIONS:
         rounds = [[getattr(side, method)(exchange) for side in (OURS, *OTHERS)] for _ in range(repetitions)]
         for place, (other, target) in enumerate(zip(OTHERS, targets), 1):
-            yield figure(name, unit, more_is_better, target, other, [(row[0], row[place]) for row in rounds])
+            yield figure(name, unit, more_is_better, target, other.name, [(row[0], row[place]) for row in rounds])
 
 
 def main():
@@ -117,12 +76,10 @@ def main():
         figures = list(measure(rig, options.repetitions))
     finally:
         rig.close()
-    for f in figures:
-        print(f"{f['name']:48} {f['value']['median']:10.2f} {f['unit']:5} {f['floor']['median']:10.2f} {f['unit']:5}"
-              f"{f['ratio']['median']:8.1f} times better   {f['target']}")
+    show(figures)
     if options.json:
         options.json.write_text(json.dumps({"repetitions": options.repetitions, "figures": figures}, indent=2) + "\n")
-    return 0 if all(f["met"] is not False for f in figures) else 3
+    return status_of(figures)
 
 
 if __name__ == "__main__":
