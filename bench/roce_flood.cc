@@ -19,11 +19,12 @@
 namespace paravane::bench {
 namespace {
 
-constexpr std::uint64_t kWrites = 2'000'000;
+constexpr std::uint64_t kWrites = 8'000'000;
 constexpr std::uint32_t kStranger = 2;  // the adapter that sends
 constexpr std::uint32_t kNoQueuePair = 0xAB'CDEF;
-constexpr double kMostRead = 25'000;  // frames per second (transport/roce/flood_guard.h)
-constexpr double kLeastSent = 1;      // million per second
+// Frames per second, and what is kept for the beginning of a run (transport/roce/flood_guard.h).
+constexpr double kMostRead = 25'600;
+constexpr double kLeastSent = 1;  // million per second
 
 // Both ends of a pair.
 class OneHost final : public HostPair {
