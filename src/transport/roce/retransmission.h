@@ -4,7 +4,8 @@
 // sent again long before it expires: after a time that follows the measured round trip, doubled
 // with each try (RFC 6298). Packets that were sent twice are no measure (Karn's rule). The window
 // is that of TCP: it doubles in each round trip until something is lost or the network tells of
-// congestion, and grows by one from then on.
+// congestion, and grows by one from then on. After a silence it begins with few packets (RFC 5681,
+// 3.1): the answers may be late and not lost, and then all that is sent again is waste.
 //
 // Owner thread only.
 
@@ -63,7 +64,9 @@ class Retransmission {
   }
   // Nothing has come for wait().
   void on_timeout() {
-    on_loss();
+    const bool is_first = wait_ == base_wait_;
+    if (is_first) on_loss();
+    window_ = kLeastWindow;
     wait_ = std::min(2 * wait_, limit_);
   }
 

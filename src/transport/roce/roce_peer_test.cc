@@ -201,6 +201,28 @@ TEST_F(RocePeer, ASequenceErrorRightAfterASilenceIsAnswered) {
   EXPECT_THAT(sent_psns(), IsEmpty());  // rxe complains of each packet that follows the gap
 }
 
+// What is late and not lost would be sent again in vain.
+TEST_F(RocePeer, AfterASilenceFewPacketsAreSentAgain) {
+  connect();
+  for (std::uint64_t id = 1; id <= 10; ++id) post_send(id);
+  EXPECT_EQ(sent_psns().size(), 30u);
+  rig_.advance(milliseconds(20));
+  EXPECT_THAT(sent_psns(), ElementsAre(100, 101, 102, 103));
+  hear(acknowledgement(kFirstPsn + 29));
+  EXPECT_THAT(sent_psns(), IsEmpty());
+  EXPECT_EQ(qp_->sends.size(), 10u);
+}
+
+// A second silence says nothing new about how much the network carries.
+TEST_F(RocePeer, AfterALongSilenceTheWindowGrowsAsFast) {
+  connect();
+  for (std::uint64_t id = 1; id <= 10; ++id) post_send(id);
+  rig_.advance(milliseconds(200));
+  sent_.clear();
+  hear(acknowledgement(kFirstPsn + 3));
+  EXPECT_THAT(sent_psns(), ElementsAre(104, 105, 106, 107, 108, 109, 110, 111));
+}
+
 // A worker that did not run finds its timers expired and the answers before its door.
 TEST_F(RocePeer, AnAnswerThatCameInTimeIsHeardBeforeAnythingIsSentAgain) {
   connect();
