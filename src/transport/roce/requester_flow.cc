@@ -100,6 +100,7 @@ void RequesterFlow::give_back() {
   if (!requests_.empty()) state_.end = requests_.front().first;
   done_ = qp_.stats().sends;
   next_ = state_.unanswered;
+  is_silent_ = false;
   requests_.clear();
   fetches_ = 0;
   is_known_ = false;
@@ -304,13 +305,14 @@ void RequesterFlow::go_back(Instant now) {
   if (was_just_done) return;
   retransmission_.on_loss();
   gone_back_ = {.psn = state_.unanswered, .sent_at = now};
+  is_silent_ = false;
+  timed_.reset();
   send_again();
 }
 
 void RequesterFlow::send_again() {
   failed_.reset();  // it is found again, when all before it is sent
   next_ = state_.unanswered;
-  timed_.reset();
   if (requests_.front().request->opcode == WrOpcode::kRdmaRead) parts_.on_loss();
 }
 
@@ -346,6 +348,7 @@ bool RequesterFlow::pass_to(Psn psn, Psn heard, Instant now) {
 
 void RequesterFlow::note_progress(Psn before, Instant now) {
   const auto packets = static_cast<std::uint32_t>(state_.unanswered.distance_from(before));
+  const bool is_late = is_silent_ && fetches_ == 0 && next_.is_before(state_.unanswered);
   if (next_.is_before(state_.unanswered)) next_ = state_.unanswered;
   if (packets == 0) return;
   Duration round_trip{};
@@ -354,8 +357,15 @@ void RequesterFlow::note_progress(Psn before, Instant now) {
     timed_.reset();
   }
   retransmission_.on_progress(packets, round_trip);
+  if (is_late) go_on();
   progress_ = now;
   set_deadline(now);
+}
+
+void RequesterFlow::go_on() {
+  is_silent_ = false;
+  next_ = state_.sent.is_before(state_.end) ? state_.sent : state_.end;
+  retransmission_.on_late_answer();
 }
 
 bool RequesterFlow::finish_oldest(Instant now) {
@@ -444,8 +454,10 @@ void RequesterFlow::on_timer(Instant now) {
     retransmission_.on_timeout();
     // Data is asked for once. What is missing of ours is told once, and may be told only now.
     gone_back_.reset();
-    if (requests_.front().brings_bytes()) {
+    is_silent_ = !requests_.front().brings_bytes();
+    if (!is_silent_) {
       gone_back_ = {.psn = state_.unanswered, .sent_at = now};
+      timed_.reset();
     }
     send_again();
   }

@@ -139,6 +139,9 @@ class RequesterFlow {
   // Because an answer with the number `heard` came.
   void ask_again(verbs::Psn heard, Instant now);
   void send_again();
+  // An answer to packets that were not sent again says that those before the silence have come.
+  // What was sent then is under way.
+  void go_on();
   // Forgets the requests, whose numbers wait for them.
   void give_back();
   // All requests go back to the queue pair, and the oldest has this outcome.
@@ -157,6 +160,7 @@ class RequesterFlow {
   std::size_t fetches_ = 0;        // how many of them are READs and atomics
   verbs::Psn next_;                // the packet to send next
   bool is_in_read_ = false;        // the packet before it asked for a part of the same READ
+  bool is_silent_ = false;         // next_ went back because nothing came, and no complaint since
   bool is_known_ = false;          // the peer has the last request for data of the oldest READ
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last

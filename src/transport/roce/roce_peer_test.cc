@@ -213,6 +213,30 @@ TEST_F(RocePeer, AfterASilenceFewPacketsAreSentAgain) {
   EXPECT_EQ(qp_->sends.size(), 10u);
 }
 
+// RFC 5682: an answer to what was not sent again shows that all was only late.
+TEST_F(RocePeer, AfterAnAnswerThatIsLateNothingMoreIsSentAgain) {
+  connect();
+  for (std::uint64_t id = 1; id <= 10; ++id) post_send(id);
+  rig_.advance(milliseconds(20));
+  sent_.clear();
+  hear(acknowledgement(kFirstPsn + 8));
+  post_send(11);
+  EXPECT_THAT(sent_psns(), ElementsAre(130, 131, 132));
+  rig_.advance(milliseconds(31));
+  EXPECT_THAT(sent_psns(), IsEmpty()) << "answers take longer than was waited for";
+  hear(acknowledgement(kFirstPsn + 32));
+  EXPECT_EQ(qp_->sends.size(), 11u);
+}
+
+TEST_F(RocePeer, AComplaintAfterASilenceIsNoLateAnswer) {
+  connect();
+  for (std::uint64_t id = 1; id <= 10; ++id) post_send(id);
+  rig_.advance(milliseconds(20));
+  sent_.clear();
+  hear(Opcode::kAcknowledge, kFirstPsn + 9, wire::roce::refused(NakCode::kSequenceError));
+  EXPECT_EQ(sent_psns().front(), kFirstPsn + 9);
+}
+
 // A second silence says nothing new about how much the network carries.
 TEST_F(RocePeer, AfterALongSilenceTheWindowGrowsAsFast) {
   connect();
