@@ -207,7 +207,8 @@ std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType typ
     return Path{.transport = member.native,
                 .peer = from,
                 .segment = member.segment,
-                .one_hop = kind == Crossing::Kind::kOff};
+                .one_hop = kind == Crossing::Kind::kOff,
+                .routed = kind == Crossing::Kind::kRouted};
   }
   if (const AdapterId* id = std::get_if<AdapterId>(&owner->second)) {
     if (!members_.at(*id).linked) return std::nullopt;
@@ -316,6 +317,17 @@ Directory::Crossing Directory::crossing(AdapterId from, const Gid& dgid, GidType
   if (kind == Crossing::Kind::kOff) {
     const NetworkRules& here = rules_of(own);
     crossing.off = here.routed ? there.port_group : here.port_group;
+  }
+  if (owner == owners_.end()) {
+    if (kind == Crossing::Kind::kRouted) crossing.absence = "that adapter cannot be reached now";
+    return crossing;
+  }
+  if (const HostId* host = std::get_if<HostId>(&owner->second)) crossing.host = *host;
+  const AdapterId* id = std::get_if<AdapterId>(&owner->second);
+  if (id != nullptr && kind == Crossing::Kind::kRouted) {
+    const Member& its = members_.at(*id);
+    if (its.native == nullptr) crossing.absence = "that adapter has no RoCE port";
+    if (!its.linked) crossing.absence = "that adapter is disconnected from its switch";
   }
   return crossing;
 }

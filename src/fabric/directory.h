@@ -155,6 +155,10 @@ class Directory {
     std::string owner{};       // in words
     std::string port_group{};  // the owner's
     std::string off{};         // the port group that is not routed
+    // kRouted: why the owner cannot be reached through any router, in words; empty: it can, as far
+    // as this host knows.
+    std::string absence{};
+    verbs::HostId host{};  // of the owner; none: this one, or one that is away
 
     friend bool operator==(const Crossing&, const Crossing&) = default;
   };

@@ -102,6 +102,7 @@ class DirectoryCrossing : public DirectoryTest {
     directory_.set_segment(AdapterId{1}, kHere);
     directory_.set_segment(AdapterId{2}, kThere);
     directory_.set_native(AdapterId{1}, &native_);
+    directory_.set_native(AdapterId{2}, &native_);
     EXPECT_TRUE(b_->announce(ipv4(9), kV2));
     EXPECT_TRUE(b_->announce(ipv4(9), kV1));
   }
@@ -124,6 +125,7 @@ TEST_F(DirectoryCrossing, OnlyWhatBothNetworksAllowGoesThroughARouter) {
     ASSERT_TRUE(path);
     EXPECT_EQ(path->transport, &native_) << "another machine may have this address here";
     EXPECT_TRUE(path->one_hop);
+    EXPECT_FALSE(path->routed);
     EXPECT_EQ(crossing(),
               (Directory::Crossing{
                   .kind = Kind::kOff, .owner = "beta", .port_group = "there", .off = off}));
@@ -135,9 +137,29 @@ TEST_F(DirectoryCrossing, OnlyWhatBothNetworksAllowGoesThroughARouter) {
   ASSERT_TRUE(path);
   EXPECT_EQ(path->transport, &native_) << "the router decides, not the directory";
   EXPECT_FALSE(path->one_hop);
+  EXPECT_TRUE(path->routed);
   EXPECT_EQ(path->segment, kHere);
   EXPECT_EQ(crossing(),
             (Directory::Crossing{.kind = Kind::kRouted, .owner = "beta", .port_group = "there"}));
+}
+
+// So that an operator does not look for the fault at the router.
+TEST_F(DirectoryCrossing, SaysWhyAnAdapterIsReachedThroughNoRouter) {
+  allow(true, true);
+  EXPECT_EQ(crossing().absence, "");
+  directory_.set_link(AdapterId{2}, false);
+  EXPECT_EQ(crossing().absence, "that adapter is disconnected from its switch");
+  directory_.set_link(AdapterId{2}, true);
+  directory_.set_native(AdapterId{2}, nullptr);
+  EXPECT_EQ(crossing().absence, "that adapter has no RoCE port");
+  directory_.set_held({{.gid = {.segment = kThere, .gid = ipv4(8), .type = kV2},
+                        .owner = "adapter db1 of host h2, which is away"}});
+  EXPECT_EQ(crossing(ipv4(8)).absence, "that adapter cannot be reached now");
+  fake::ScriptedTransport tcp;
+  directory_.set_host(verbs::HostId{7}, "h7", tcp,
+                      {{.segment = kThere, .gid = ipv4(7), .type = kV2}});
+  EXPECT_EQ(crossing(ipv4(7)).absence, "");
+  EXPECT_EQ(crossing(ipv4(7)).host, verbs::HostId{7});
 }
 
 TEST_F(DirectoryCrossing, AnAddressOfANetworkWithoutRoceIsAnyMachinesHere) {
@@ -147,6 +169,7 @@ TEST_F(DirectoryCrossing, AnAddressOfANetworkWithoutRoceIsAnyMachinesHere) {
                            {kThere, {.port_group = "there", .routed = true}}});
   EXPECT_EQ(crossing().kind, Kind::kNotNative);
   EXPECT_FALSE(a_->find(ipv4(9), kV2)->one_hop);
+  EXPECT_FALSE(a_->find(ipv4(9), kV2)->routed);
   EXPECT_EQ(crossing(ipv4(8)), Directory::Crossing{}) << "nothing has it";
 }
 
@@ -177,7 +200,8 @@ TEST_F(DirectoryCrossing, OfSeveralOwnersOneThatIsNotRoutedDecides) {
   EXPECT_EQ(crossing(), (Directory::Crossing{.kind = Kind::kOff,
                                              .owner = "an adapter of host h7",
                                              .port_group = "third",
-                                             .off = "third"}));
+                                             .off = "third",
+                                             .host = verbs::HostId{7}}));
   EXPECT_TRUE(a_->find(ipv4(9), kV2)->one_hop);
 }
 

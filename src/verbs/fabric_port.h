@@ -27,6 +27,9 @@ struct Path {
   HostId host{};                   // where, for those that reach other hosts
   SegmentId segment{};             // that both ends are in, or this end where a router is between
   bool one_hop = false;            // packets on it must not get through a router
+  // It leads through a router to an adapter of the cluster in another network. Whether the router
+  // lets the packets through is for the transport to find out.
+  bool routed = false;
 };
 
 class FabricPort {
