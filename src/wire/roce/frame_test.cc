@@ -68,7 +68,7 @@ TEST(FrameTest, OfEveryKindIsWhatWasWritten) {
       }
     }
   }
-  EXPECT_EQ(fake::all_opcodes().size(), 26u);
+  EXPECT_EQ(fake::all_opcodes().size(), 28u);
 }
 
 TEST(FrameTest, IsReadWhereverItLies) {

@@ -39,6 +39,9 @@ enum class Opcode : std::uint8_t {
   kDatagramOnly = 0x64,
   kDatagramOnlyImm = 0x65,
   kCongestionNotification = 0x81,  // RoCE v2; the base header has BECN (annex A17.9)
+  // Of the codes that the standard leaves to manufacturers, 110 and 111; see probe.h.
+  kProbe = 0xC0,
+  kProbeAnswer = 0xC1,
 };
 
 enum Extension : std::uint32_t {
@@ -63,7 +66,9 @@ constexpr std::optional<Extensions> known_extensions(std::uint8_t code) {
     case Opcode::kSendOnly:
     case Opcode::kWriteMiddle:
     case Opcode::kWriteLast:
-    case Opcode::kReadResponseMiddle: return 0;
+    case Opcode::kReadResponseMiddle:
+    case Opcode::kProbe:
+    case Opcode::kProbeAnswer: return 0;
     case Opcode::kSendLastImm:
     case Opcode::kSendOnlyImm:
     case Opcode::kWriteLastImm: return kImmDt;
@@ -120,7 +125,9 @@ constexpr bool carries_payload(Opcode opcode) {
     case Opcode::kSendLastInvalidate:
     case Opcode::kSendOnlyInvalidate:
     case Opcode::kDatagramOnly:
-    case Opcode::kDatagramOnlyImm: return true;
+    case Opcode::kDatagramOnlyImm:
+    case Opcode::kProbe:
+    case Opcode::kProbeAnswer: return true;
   }
   return false;
 }
