@@ -30,6 +30,12 @@ struct RoceCounters {
   Counter timeouts{set, "timeouts", "retransmissions because no answer came in time"};
   Counter retransmitted{set, "retransmitted", "packets sent again"};
   Counter bad_responses{set, "bad_responses", "answers of peers that fit no request"};
+  Counter probes_sent{set, "probes_sent", "probes of routers sent"};
+  Counter probes_answered{set, "probes_answered", "answers to probes of routers received"};
+  Counter bad_probe_answers{set, "bad_probe_answers", "answers that fit no probe"};
+  Counter peer_probes_answered{set, "peer_probes_answered", "probes of other adapters answered"};
+  Counter peer_probes_refused{set, "peer_probes_refused",
+                              "probes not answered: from strangers, or too many"};
 };
 
 }  // namespace paravane::transport_roce

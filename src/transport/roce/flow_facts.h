@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "transport/roce/router_probe.h"
 #include "verbs/psn.h"
 #include "verbs/qp_attributes.h"
 #include "verbs/queue_pair.h"
@@ -81,6 +82,14 @@ constexpr std::uint32_t path_mtu_of(std::uint32_t network_mtu) {
 
 // With it, the first router drops a packet.
 inline constexpr std::uint8_t kOneHop = 1;
+
+// The way that packets with this route take, where a router is on it.
+inline RouterWay router_way(const wire::roce::Route& route) {
+  return {.own = verbs::Gid{route.source},
+          .peer = verbs::Gid{route.destination},
+          .gateway = route.destination_mac,
+          .hop_limit = route.hop_limit};
+}
 
 // REQUIRES: `qp` is connected. `own_mac`: of its adapter.
 FlowFacts flow_facts(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes,

@@ -46,7 +46,9 @@ constexpr OpcodeFacts facts_of(wire::roce::Opcode opcode) {
     case kAtomicAcknowledge: return {PacketKind::kAnswer, false, false};
     case kDatagramOnly:
     case kDatagramOnlyImm:
-    case kCongestionNotification: break;
+    case kCongestionNotification:
+    case kProbe:
+    case kProbeAnswer: break;
   }
   return {};
 }

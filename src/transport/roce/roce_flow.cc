@@ -38,6 +38,7 @@ void RoceFlow::take_attributes() {
   facts = flow_facts(qp, attributes, port->mac);
   facts.peer_is_adapter = peer_is_adapter;
   hop_limit_ = facts.route.hop_limit;
+  probe.reset();  // the way may be another
   requester.set_timeout(verbs::ack_timeout(attributes.timeout));
   responder.set_max_reads(attributes.max_dest_reads);
 }
@@ -46,6 +47,7 @@ bool RoceFlow::is_path() {
   const verbs::Path* path = qp.path();
   if (!transport().carries(path)) return false;
   facts.route.hop_limit = path->one_hop ? kOneHop : hop_limit_;
+  is_routed_ = path->routed;
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "transport/roce/flow_facts.h"
 #include "transport/roce/requester_flow.h"
 #include "transport/roce/responder_flow.h"
+#include "transport/roce/router_probe.h"
 #include "verbs/transport.h"
 
 namespace paravane::transport_roce {
@@ -39,6 +40,8 @@ struct RoceFlow final : verbs::PathState {
   void follow();
   // False: the queue pair's path leads elsewhere, or nowhere.
   bool is_path();
+  // Whether its path leads through a router, when is_path() was asked last.
+  bool is_routed() const { return is_routed_; }
   // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
   // Afterwards there is nothing to send.
   void give_up(Instant now);
@@ -58,11 +61,16 @@ struct RoceFlow final : verbs::PathState {
   TimerId timer = TimerId::kNone;
   Instant armed_for{};         // of `timer`
   bool answers_first = false;  // in its next turn
+  // Of the way that its packets take through a router, once they do; nullptr: none is probed.
+  std::shared_ptr<RouterProbe> probe;
+  bool is_probe_refused = false;  // as many ways are probed as may be
+  Instant ask_again{};            // for a probe, after it was refused
 
  private:
   void take_attributes();
   std::uint64_t followed_ = 0;   // the queue pair's modifications() that are known
   std::uint8_t hop_limit_ = 64;  // of its address; that of its packets may be less
+  bool is_routed_ = false;
 };
 
 }  // namespace paravane::transport_roce

@@ -14,6 +14,7 @@
 #include "transport/roce/frame_door.h"
 #include "transport/roce/outlet.h"
 #include "transport/roce/roce_flow.h"
+#include "transport/roce/router_probes.h"
 #include "transport/roce/watched_door.h"
 #include "verbs/adapter.h"
 #include "wire/roce/headers.h"
@@ -21,10 +22,15 @@
 namespace paravane::transport_roce {
 
 struct RocePort {
-  // `allowance`: of all ports.
+  // `allowance`, `probed_ways`: of all ports.
   RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac,
-           const std::shared_ptr<FrameAllowance>& allowance)
-      : adapter(its_adapter), mac(its_mac), shared(allowance), guard(*shared) {}
+           const std::shared_ptr<FrameAllowance>& allowance,
+           const std::shared_ptr<ProbedWays>& probed_ways)
+      : adapter(its_adapter),
+        mac(its_mac),
+        shared(allowance),
+        guard(*shared),
+        probes(probed_ways) {}
 
   verbs::Adapter& adapter;
   const wire::roce::MacBytes mac;
@@ -37,6 +43,9 @@ struct RocePort {
   // have run for longer than the flows wait.
   Line<RoceFlow> late;
   std::uint64_t frames_read = 0;
+  RouterProbes probes;
+  TimerId probe_timer = TimerId::kNone;
+  FrameAllowance answers;  // to probes of others
   RoceCounters counters;
 };
 

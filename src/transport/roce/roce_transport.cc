@@ -8,6 +8,7 @@
 #include "verbs/ack_timing.h"
 #include "verbs/connection.h"
 #include "verbs/grh.h"
+#include "wire/roce/probe.h"
 #include "wire/roce/superframe.h"
 
 namespace paravane::transport_roce {
@@ -60,7 +61,8 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
   // Its flows, if it had a door before, go on.
   const bool is_known =
       ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->mac == mac;
-  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac, allowance_);
+  if (ports_[index]) stop_probes(*ports_[index]);
+  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac, allowance_, probed_ways_);
   RocePort& port = *ports_[index];
   port.outlet.use(nullptr);
   port.outlet.use(&port.door.emplace(adapter, door));
@@ -71,6 +73,7 @@ void RoceTransport::detach(verbs::Adapter& adapter) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (index >= ports_.size() || !ports_[index]) return;
   RocePort& port = *ports_[index];
+  stop_probes(port);
   port.outlet.use(nullptr);
   port.door.reset();
   while (RoceFlow* late = port.late.call()) arm(*late);
@@ -289,11 +292,12 @@ bool RoceTransport::notify(RoceFlow& flow, RocePort& port) const {
 }
 
 // Neither half takes the turn of the other.
-bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const {
+bool RoceTransport::compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) {
   if (!flow.is_path()) {
     flow.give_up(clock_.now);
     return true;
   }
+  follow_router(flow, port);
   flow.answers_first = !flow.answers_first;
   const auto answer = [&] { return flow.responder.compose(port.outlet, budget); };
   const auto ask = [&] { return flow.requester.compose(port.outlet, budget, clock_.now); };
@@ -348,6 +352,10 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
   const Packet& packet = frame.packet;
   RoceCounters& counters = port->counters;
   if (packet.route.destination_mac != port->mac) return refuse(*port, counters.foreign_mac);
+  if (wire::roce::is_probe(packet.opcode)) {
+    return is_our_partition(packet) ? on_probe(*port, frame)
+                                    : refuse(*port, counters.partition_mismatches);
+  }
   QueuePair* qp = port->adapter.find_qp(packet.destination_qp);
   const bool is_connected = qp != nullptr && qp->type() == verbs::QpType::kReliableConnected;
   if (qp == nullptr || is_connected == is_datagram(packet.opcode)) {
@@ -369,6 +377,7 @@ void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame
 // there.
 void RoceTransport::on_connection_packet(RoceFlow& flow, const Frame& frame) {
   const Packet& packet = frame.packet;
+  if (flow.probe) flow.probe->on_packet(clock_.now);
   if (packet.opcode == Opcode::kCongestionNotification) {
     flow.port->counters.notices_received.add();
     return flow.requester.on_congestion(clock_.now);

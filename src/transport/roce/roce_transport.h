@@ -3,7 +3,8 @@
 // the network of the adapter's own port (docs/roce.md).
 //
 // Nothing on the network is trusted. A packet counts if its CRC is right and it comes from the GID
-// that its queue pair is connected to. Nothing else is answered.
+// that its queue pair is connected to. Nothing else is answered, but for probes of adapters of the
+// cluster that are reached through a router, within a bound (router_probe.h).
 //
 // Owner thread only: all adapters of one RoceTransport belong to one worker.
 
@@ -53,6 +54,14 @@ class RoceTransport final : public verbs::Transport {
   // nullptr: the adapter has no port.
   const RoceCounters* counters_of(verbs::AdapterId id) const;
 
+  // ---- Probes of routers (router_probes.h) ----
+  // Of the way that the packets of this connection take. REQUIRES: its path is routed.
+  ProbeReport probe_of(const verbs::QueuePair& qp) const;
+  // Of all ways that are probed from the adapter's port; empty: it has no port.
+  std::vector<ProbeReport> probes_of(verbs::AdapterId id) const;
+  // A number that is another after each change of what probes_of() gives, but for hears_peer.
+  std::uint64_t probe_changes(verbs::AdapterId id) const;
+
   // ---- Transport ----
   std::string_view name() const override { return "roce"; }
   bool has_packets() const override { return true; }
@@ -98,12 +107,22 @@ class RoceTransport final : public verbs::Transport {
   // Tells the peer of marks. False: the outlet is full.
   bool notify(RoceFlow& flow, RocePort& port) const;
   // False: the outlet is full.
-  bool compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget) const;
+  bool compose(RoceFlow& flow, RocePort& port, verbs::Budget& budget);
+
+  void follow_router(RoceFlow& flow, RocePort& port);
+  void arm_probes(RocePort& port);
+  void run_probes(RocePort& port);
+  static void stop_probes(RocePort& port);
+  // Whether an adapter of the cluster in another network has the GID, and is reached through a
+  // router.
+  bool is_routed_to(RocePort& port, const verbs::Gid& peer) const;
+  void on_probe(RocePort& port, const wire::roce::Frame& frame);
 
   const TurnClock& clock_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
   std::size_t open_ = 0;                          // ports with a door
   const std::shared_ptr<FrameAllowance> allowance_ = std::make_shared<FrameAllowance>();
+  const std::shared_ptr<ProbedWays> probed_ways_ = std::make_shared<ProbedWays>();
   std::size_t frame_bytes_ = 0;  // of the frame, or its segment, that is being looked at
   Instant last_frame_{};
   std::size_t turn_ = 0;  // whose port is first
