@@ -7,6 +7,7 @@
 
 #include "base/endpoint.h"
 #include "base/log.h"
+#include "model/release.h"
 
 namespace paravane::daemon {
 namespace {
@@ -187,6 +188,7 @@ std::vector<worker::RemoteHost> ClusterFabric::hosts_of_view() {
   for (const auto& [name, host] : view_->hosts) {
     if (name == self_) continue;
     worker::RemoteHost remote{.id = id_of(name), .name = name, .gids = {}};
+    remote.lacks_probe = host.info && !model::answers_probes(host.info->version);
     for (const auto& [gid, ignored] : host.gids) {
       remote.gids.push_back(remote_gid(gid));
     }

@@ -106,6 +106,11 @@ void add_adapter(const worker::AdapterMetrics& adapter, const MetricLabels& labe
   families.gauge("paravane_adapter_roce_open",
                  "Whether the adapter reaches native RoCE endpoints, and why not",
                  with({{"reason", adapter.roce_closed}}), adapter.roce_open ? 1 : 0);
+  for (const auto& [state, ways] : adapter.routed_ways) {
+    families.gauge("paravane_adapter_routed_ways",
+                   "Ways through routers that connections use, by what probes say of them",
+                   with({{"state", state}}), number(ways));
+  }
   for (const auto& [path, connections] : adapter.paths) {
     families.gauge("paravane_path_connections", "Connections that use a path",
                    with({{"path", path.path}, {"peer_host", path.host}}), number(connections));

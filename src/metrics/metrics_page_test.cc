@@ -85,6 +85,13 @@ TEST_F(MetricsPage, SaysWhyAPathIsTakenAndWhyNativeEndpointsAreNotReached) {
                                 "reason=\"\"} 1"));
 }
 
+TEST_F(MetricsPage, CountsWaysThroughRoutersByWhatProbesSay) {
+  EXPECT_THAT(page(), Not(HasSubstr("paravane_adapter_routed_ways")));
+  snapshot.vms[0].adapters[0]->routed_ways = {{"answered", 2}, {"unanswered", 1}};
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_routed_ways{vm=\"db1\",adapter=\"1\","
+                                "state=\"unanswered\"} 1"));
+}
+
 // What Prometheus asks of a page: each family is one piece, with help and type, and no
 // series stands twice.
 TEST_F(MetricsPage, CountsWhatIsLeftOut) {

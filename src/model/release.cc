@@ -22,6 +22,8 @@ constexpr std::array kFeatures = {
     Feature{"0.2.0", "sealed payload without encryption ([channel] seal = \"all\")"},
 };
 
+constexpr std::string_view kFirstWithProbes = "0.3.0";
+
 std::optional<Version> parse_version(std::string_view text) {
   Version version{};
   for (std::uint32_t& part : version) {
@@ -44,6 +46,10 @@ bool is_older_version(std::string_view a, std::string_view b) {
   const auto first = parse_version(a);
   const auto second = parse_version(b);
   return first && second && *first < *second;
+}
+
+bool answers_probes(std::string_view version) {
+  return !is_older_version(version, kFirstWithProbes);
 }
 
 std::vector<std::string_view> lacked_by(std::string_view version) {

@@ -13,6 +13,10 @@ namespace paravane::model {
 // not a version.
 bool is_older_version(std::string_view a, std::string_view b);
 
+// Whether hosts of that version answer probes of routers (docs/roce.md). A text that is not a
+// version: they do.
+bool answers_probes(std::string_view version);
+
 // The features of this program that hosts of that version lack, in the order of releases. The texts
 // are string literals.
 std::vector<std::string_view> lacked_by(std::string_view version);

@@ -34,5 +34,12 @@ TEST(Release, AnOlderOneLacksWhatCameLater) {
   EXPECT_THAT(lacked_by(kVersion), IsEmpty());  // nothing came with a release that is to come
 }
 
+TEST(Release, AnswersProbesOfRoutersSinceTheFirstWithThem) {
+  EXPECT_FALSE(answers_probes("0.2.0"));
+  EXPECT_TRUE(answers_probes("0.3.0"));
+  EXPECT_TRUE(answers_probes(kVersion));
+  EXPECT_TRUE(answers_probes("a build")) << "what is not known is no reason";
+}
+
 }  // namespace
 }  // namespace paravane::model

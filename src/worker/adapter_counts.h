@@ -36,8 +36,10 @@ struct AdapterMetrics {
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t page_list_bytes = 0;
   std::uint64_t page_list_limit_bytes = 0;
-  bool roce_open = false;                     // whether it reaches native endpoints
-  std::string roce_closed{};                  // why it does not
+  bool roce_open = false;     // whether it reaches native endpoints
+  std::string roce_closed{};  // why it does not
+  // How many ways through routers its connections use, by what probes say of them.
+  std::map<std::string, std::uint64_t> routed_ways{};
   std::map<PathName, std::uint64_t> paths{};  // how many connections take each
   std::vector<model::QpStats> queue_pairs{};  // that have series of their own
   model::QpStats other_queue_pairs{};         // what all others did

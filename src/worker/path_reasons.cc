@@ -4,10 +4,15 @@
 
 #include <utility>
 
+#include "model/mac_address.h"
 #include "transport/impaired/impaired_transport.h"
 
 namespace paravane::worker {
 namespace {
+
+using fabric::Directory;
+using transport_roce::ProbeReport;
+using transport_roce::ProbeState;
 
 constexpr const char* kNothingHasIt = "no adapter in this network has the peer's GID";
 
@@ -16,6 +21,11 @@ std::string explain_choice(std::string_view path, verbs::HostId id, const HostRe
   if (id == verbs::HostId{}) return "same host";
   const std::string place = fmt::format("on host {}; ", host.name);
   return place + (host.problem.empty() ? "hca: no usable adapter" : "no channel: " + host.problem);
+}
+
+std::string place_of(const Directory::Crossing& crossing) {
+  return fmt::format("the peer's GID belongs to {} in port group {}", crossing.owner,
+                     crossing.port_group);
 }
 
 }  // namespace
@@ -35,10 +45,9 @@ std::string PathReasons::why_path(std::string_view path, verbs::HostId host) con
 }
 
 std::string PathReasons::why_roce(verbs::AdapterId adapter, const device::QueuePairView& qp) const {
-  using enum fabric::Directory::Crossing::Kind;
+  using enum Directory::Crossing::Kind;
   const auto crossing = directory_.crossing(adapter, *qp.peer_gid, qp.gid_type);
-  const std::string place = fmt::format("the peer's GID belongs to {} in port group {}",
-                                        crossing.owner, crossing.port_group);
+  const std::string place = place_of(crossing);
   switch (crossing.kind) {
     case kNone: return "no adapter of the cluster has the peer's GID";
     case kNotNative: return kNothingHasIt;
@@ -46,9 +55,43 @@ std::string PathReasons::why_roce(verbs::AdapterId adapter, const device::QueueP
     case kOff:
       return fmt::format("not through a router: {}; port group {} has routed off", place,
                          crossing.off);
-    case kRouted: return "routed: " + place;
+    case kRouted:
+      return why_routed(crossing, facts_.probe ? facts_.probe(adapter, qp) : ProbeReport{});
   }
   std::unreachable();
+}
+
+std::string PathReasons::why_routed(verbs::AdapterId adapter, const ProbeReport& probe) const {
+  const auto crossing = directory_.crossing(adapter, probe.way.peer, verbs::GidType::kRoceV2);
+  if (crossing.kind != Directory::Crossing::Kind::kRouted) return "";
+  return why_routed(crossing, probe);
+}
+
+std::string PathReasons::why_routed(const Directory::Crossing& crossing,
+                                    const ProbeReport& probe) const {
+  const std::string routed = "routed: " + place_of(crossing);
+  if (!crossing.absence.empty()) return fmt::format("{}; {}", routed, crossing.absence);
+  const std::string through = "UDP port 4791 through " + model::format_mac(probe.way.gateway);
+  switch (probe.state) {
+    case ProbeState::kNone:
+      return routed + "; the router is probed when the connection is next used";
+    case ProbeState::kRefused: return routed + "; not probed: as many ways are probed as may be";
+    case ProbeState::kAwaited:
+      return fmt::format("{}; an answer on {} is awaited", routed, through);
+    case ProbeState::kAnswered: return routed;
+    case ProbeState::kUnanswered: break;
+  }
+  if (crossing.host != verbs::HostId{}) {
+    const HostReport host = facts_.host(crossing.host);
+    if (host.lacks_probe) {
+      return fmt::format("{}; the release of host {} answers no probe", routed, host.name);
+    }
+  }
+  if (probe.hears_peer) {
+    return fmt::format("{}; its packets come, but no answer to the probe on {}", routed, through);
+  }
+  return fmt::format("not through the router: {} in port group {} has not answered on {}",
+                     crossing.owner, crossing.port_group, through);
 }
 
 std::string PathReasons::why_not_roce(verbs::AdapterId adapter) const {
@@ -58,7 +101,7 @@ std::string PathReasons::why_not_roce(verbs::AdapterId adapter) const {
 
 std::string PathReasons::why_none(verbs::AdapterId adapter,
                                   const verbs::PathUse::Ends& ends) const {
-  using enum fabric::Directory::Absence::Why;
+  using enum Directory::Absence::Why;
   const auto absence = directory_.why_no_route(adapter, ends.source, ends.peer, ends.type);
   switch (absence.why) {
     case kNone: return "a path is chosen when the connection is next used";

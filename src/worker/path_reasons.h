@@ -2,6 +2,8 @@
 // order of paths, the best first, is local, hca, tcp, roce. What is explained is the state at the
 // time of the question.
 //
+// No reason has a number that grows, such as a time: a reason is also a label of metrics.
+//
 // Worker thread only.
 
 #pragma once
@@ -13,6 +15,7 @@
 
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
+#include "transport/roce/router_probe.h"
 #include "verbs/path_use.h"
 
 namespace paravane::worker {
@@ -21,6 +24,8 @@ namespace paravane::worker {
 struct HostReport {
   std::string name;
   std::string problem;  // why there is no channel; empty: there is one
+  // Its release is known, and answers no probes of routers.
+  bool lacks_probe = false;
 };
 
 class PathReasons {
@@ -29,6 +34,9 @@ class PathReasons {
     std::function<HostReport(verbs::HostId)> host;
     // Why an adapter reaches no native endpoints; empty: its RoCE port is being opened.
     std::function<std::string(verbs::AdapterId)> roce;
+    // What the probe of the router says that this connection's packets go through.
+    std::function<transport_roce::ProbeReport(verbs::AdapterId, const device::QueuePairView&)>
+        probe{};
   };
 
   // `directory` outlives the object.
@@ -42,9 +50,13 @@ class PathReasons {
   std::string why_path(std::string_view path, verbs::HostId host) const;
   // Why an adapter has no path between two GIDs.
   std::string why_none(verbs::AdapterId adapter, const verbs::PathUse::Ends& ends) const;
+  // Of a way through a router from that adapter. Empty: it leads through none any more.
+  std::string why_routed(verbs::AdapterId adapter, const transport_roce::ProbeReport& probe) const;
 
  private:
   std::string why_roce(verbs::AdapterId adapter, const device::QueuePairView& qp) const;
+  std::string why_routed(const fabric::Directory::Crossing& crossing,
+                         const transport_roce::ProbeReport& probe) const;
   std::string why_not_roce(verbs::AdapterId adapter) const;
 
   const fabric::Directory& directory_;

@@ -53,11 +53,14 @@ class PathReasonsTest : public testing::Test {
   fake::ScriptedTransport tcp_{"tcp"};
   fake::ScriptedTransport roce_{"roce"};
   fake::ScriptedTransport impaired_{"tcp+impaired"};
-  std::string problem_;  // of the channel to h2
+  std::string problem_;       // of the channel to h2
+  bool lacks_probe_ = false;  // the release of h2
+  transport_roce::ProbeReport probe_{.state = transport_roce::ProbeState::kAnswered};
   std::string closed_ = "port group vms has RoCE off";
   PathReasons reasons_{directory(),
-                       {.host = [this](HostId) { return HostReport{"h2", problem_}; },
-                        .roce = [this](AdapterId) { return closed_; }}};
+                       {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_}; },
+                        .roce = [this](AdapterId) { return closed_; },
+                        .probe = [this](AdapterId, const auto&) { return probe_; }}};
 };
 
 TEST_F(PathReasonsTest, NothingIsBetterThanLocal) {
@@ -91,6 +94,7 @@ TEST_F(PathReasonsTest, RoceIsForWhatNoAdapterOfTheClusterHas) {
 // kFar is the second VM's, which is in another network.
 TEST_F(PathReasonsTest, ThroughARouterItSaysWhoseGidItIsAndWhetherThatIsAllowed) {
   directory().set_native(AdapterId{0}, &roce_);
+  directory().set_native(AdapterId{1}, &roce_);
   directory().set_segment(AdapterId{1}, kElsewhere);
   ASSERT_TRUE(rig_.b().adapter().bind_gid(1, kFar, kFarType));
   using Rules = fabric::Directory::NetworkRules;
@@ -120,6 +124,49 @@ TEST_F(PathReasonsTest, ThroughARouterItSaysWhoseGidItIsAndWhetherThatIsAllowed)
   EXPECT_EQ(look(kFar, 1), stays("RoCE v1 is not routed"));
   directory().set_native(AdapterId{0}, nullptr);
   EXPECT_EQ(look(kFar).first, "-") << "only with a RoCE port";
+}
+
+TEST_F(PathReasonsTest, ThroughARouterItSaysWhatTheProbeOfItSays) {
+  using transport_roce::ProbeState;
+  const fabric::Directory::NetworkRules rules{.port_group = "b", .native = true, .routed = true};
+  directory().set_networks({{SegmentId::kBuiltIn, rules}, {kElsewhere, rules}});
+  directory().set_native(AdapterId{0}, &roce_);
+  directory().set_native(AdapterId{1}, &roce_);
+  directory().set_segment(AdapterId{1}, kElsewhere);
+  ASSERT_TRUE(rig_.b().adapter().bind_gid(1, kFar, kFarType));
+  probe_.way = {.own = rig_.a().gid(), .peer = kFar, .gateway = {2, 0, 0, 0, 0xAA, 1}};
+  const auto why = [this](ProbeState state, bool hears_peer = false) {
+    probe_.state = state;
+    probe_.hears_peer = hears_peer;
+    const std::string said = look(kFar).second;
+    EXPECT_EQ(reasons_.why_routed(AdapterId{0}, probe_), said) << "as an event has it";
+    return said;
+  };
+  const std::string owner = directory().crossing(AdapterId{0}, kFar, kFarType).owner;
+  const std::string routed = "routed: the peer's GID belongs to " + owner + " in port group b";
+  const std::string through = "UDP port 4791 through 02:00:00:00:aa:01";
+  EXPECT_EQ(why(ProbeState::kNone),
+            routed + "; the router is probed when the connection is next used");
+  EXPECT_EQ(why(ProbeState::kRefused), routed + "; not probed: as many ways are probed as may be");
+  EXPECT_EQ(why(ProbeState::kAwaited), routed + "; an answer on " + through + " is awaited");
+  EXPECT_EQ(why(ProbeState::kAnswered), routed);
+  EXPECT_EQ(why(ProbeState::kUnanswered),
+            "not through the router: " + owner + " in port group b has not answered on " + through);
+  EXPECT_EQ(why(ProbeState::kUnanswered, true),
+            routed + "; its packets come, but no answer to the probe on " + through);
+  directory().set_link(AdapterId{1}, false);
+  EXPECT_EQ(why(ProbeState::kUnanswered),
+            routed + "; that adapter is disconnected from its switch");
+  ASSERT_TRUE(rig_.b().adapter().unbind_gid(1));
+  directory().set_host(HostId{2}, "h2", tcp_,
+                       {{.segment = kElsewhere, .gid = kFar, .type = kFarType}});
+  const std::string far = "an adapter of host h2 in port group b";
+  EXPECT_EQ(why(ProbeState::kUnanswered),
+            "not through the router: " + far + " has not answered on " + through);
+  lacks_probe_ = true;
+  EXPECT_EQ(why(ProbeState::kUnanswered), "routed: the peer's GID belongs to " + far +
+                                              "; the release of host h2 answers no probe");
+  EXPECT_EQ(why(ProbeState::kAnswered), "routed: the peer's GID belongs to " + far);
 }
 
 TEST_F(PathReasonsTest, WithoutAPathItSaysWhyNotRoce) {

@@ -1,8 +1,29 @@
 #include "worker/port_metrics.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 namespace paravane::worker {
+namespace {
+
+using transport_roce::ProbeState;
+
+// The states that a way can have, so that each has its series from the beginning.
+constexpr std::array kWayStates{std::pair(ProbeState::kAwaited, "awaited"),
+                                std::pair(ProbeState::kAnswered, "answered"),
+                                std::pair(ProbeState::kUnanswered, "unanswered")};
+
+void count_routed_ways(const VmPort& port, AdapterMetrics& metrics) {
+  const std::vector<transport_roce::ProbeReport> probes = port.probes();
+  for (const auto& [state, name] : kWayStates) {
+    metrics.routed_ways[name] = static_cast<std::uint64_t>(
+        std::ranges::count(probes, state, &transport_roce::ProbeReport::state));
+  }
+}
+
+}  // namespace
 
 AdapterMetrics report_metrics(VmPort& port, const PathReasons& reasons) {
   const device::DeviceObjects held = port.device().objects();
@@ -24,6 +45,7 @@ AdapterMetrics report_metrics(VmPort& port, const PathReasons& reasons) {
       .page_list_limit_bytes = port.memory().page_list_quota(),
       .roce_open = port.door() != nullptr,
       .roce_closed = port.door() != nullptr ? std::string() : port.roce_closed()};
+  count_routed_ways(port, metrics);
   for (const auto& [way, connections] : port.device().adapter().path_use().counts()) {
     const std::string host = way.host == verbs::HostId{} ? "" : reasons.host(way.host).name;
     metrics.paths[{std::string(way.transport->name()), host}] += connections;

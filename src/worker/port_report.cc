@@ -22,12 +22,6 @@ std::string_view type_name(verbs::QpType type) {
   return "-";
 }
 
-std::string format_gid(const verbs::Gid& gid) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  return ::inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size()) != nullptr ? text.data()
-                                                                                    : "?";
-}
-
 model::CounterGroup report_objects(VmPort& port) {
   const device::DeviceObjects held = port.device().objects();
   const GuestMemory::Usage memory = port.memory().usage();
@@ -49,6 +43,12 @@ model::CounterGroup report_objects(VmPort& port) {
 }
 
 }  // namespace
+
+std::string format_gid(const verbs::Gid& gid) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return ::inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size()) != nullptr ? text.data()
+                                                                                    : "?";
+}
 
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};

@@ -16,6 +16,7 @@
 
 namespace paravane::worker {
 
+std::string format_gid(const verbs::Gid& gid);
 PortState report_state(VmPort& port);
 model::VmStats report_stats(VmPort& port, const PathReasons& reasons);
 // The counters of the parts of the port; those of its RoCE port while it is open.

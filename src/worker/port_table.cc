@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/undo.h"
+#include "model/mac_address.h"
 #include "worker/port_metrics.h"
 #include "worker/port_report.h"
 
@@ -24,17 +25,19 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
       roce_(worker.schedule().turn_clock()),
       directory_(local_),
       events_(std::move(events)),
-      speech_({.tell =
-                   [this](model::Event event) {
-                     if (events_.tell) events_.tell(std::move(event));
-                   },
-               .name = [this](const verbs::PathUse::Way& way) { return name_way(way); },
-               .why_none =
-                   [this](const model::AdapterName& name, const verbs::PathUse::Ends& ends) {
-                     const auto found = ports_.find(name);
-                     if (found == ports_.end()) return std::string();
-                     return reasons_.why_none(found->second->id(), ends);
-                   }}),
+      speech_(
+          {.tell =
+               [this](model::Event event) {
+                 if (events_.tell) events_.tell(std::move(event));
+               },
+           .name = [this](const verbs::PathUse::Way& way) { return name_way(way); },
+           .why_none =
+               [this](const model::AdapterName& name, const verbs::PathUse::Ends& ends) {
+                 const auto found = ports_.find(name);
+                 if (found == ports_.end()) return std::string();
+                 return reasons_.why_none(found->second->id(), ends);
+               },
+           .probed_ways = [this](const model::AdapterName& name) { return probed_ways(name); }}),
       tcp_(incarnation, worker.loop(), *this,
            [this](const transport_tcp::LostChannel& lost) {
              const auto found = hosts_.find(lost.host);
@@ -104,6 +107,27 @@ std::string PortTable::why_not_roce(verbs::AdapterId id) const {
   return port == nullptr ? std::string() : port->roce_closed();
 }
 
+std::vector<PortWatch::ProbedWay> PortTable::probed_ways(const model::AdapterName& name) const {
+  using transport_roce::ProbeState;
+  std::vector<PortWatch::ProbedWay> ways;
+  const auto found = ports_.find(name);
+  if (found == ports_.end()) return ways;
+  for (const transport_roce::ProbeReport& probe : found->second->probes()) {
+    std::string why = reasons_.why_routed(found->second->id(), probe);
+    if (why.empty()) continue;
+    const bool is_known =
+        probe.state == ProbeState::kAnswered || probe.state == ProbeState::kUnanswered;
+    ways.push_back(
+        {.own_gid = format_gid(probe.way.own),
+         .peer_gid = format_gid(probe.way.peer),
+         .gateway = model::format_mac(probe.way.gateway),
+         .hop_limit = probe.way.hop_limit,
+         .answers = is_known ? std::optional(probe.state == ProbeState::kAnswered) : std::nullopt,
+         .why = std::move(why)});
+  }
+  return ways;
+}
+
 void PortTable::set_others(const OtherHosts& others) {
   directory_.set_others_known(false);
   if (others.held != held_) {
@@ -120,6 +144,7 @@ void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
     const auto known = hosts_.find(host.id);
     there[host.id] =
         known != hosts_.end() ? known->second : KnownHost{.name = host.name, .problem = "not yet"};
+    there[host.id].lacks_probe = host.lacks_probe;
     directory_.set_host(host.id, host.name, tcp_, host.gids);
   }
   const auto before = std::exchange(hosts_, std::move(there));
@@ -298,7 +323,9 @@ void PortTable::set_channel_problem(verbs::HostId host, const std::string& probl
 HostReport PortTable::report_host(verbs::HostId id) const {
   const auto found = hosts_.find(id);
   if (found == hosts_.end()) return {.name = "?", .problem = "the host has left the cluster"};
-  HostReport report{.name = found->second.name, .problem = found->second.problem};
+  HostReport report{.name = found->second.name,
+                    .problem = found->second.problem,
+                    .lacks_probe = found->second.lacks_probe};
   if (tcp_.channel_to(id) != nullptr) report.problem.clear();
   return report;
 }

@@ -57,6 +57,7 @@ struct RemoteHost {
   verbs::HostId id{};
   std::string name;
   std::vector<fabric::Directory::RemoteGid> gids;
+  bool lacks_probe = false;  // its release answers no probes of routers
 };
 
 // All that is known of the other hosts and their GIDs. It is one value, because a GID that is in
@@ -164,12 +165,14 @@ class PortTable final : private transport_tcp::LocalOwners {
   struct KnownHost {
     std::string name;
     std::string problem;  // of its channel, the last
+    bool lacks_probe = false;
   };
   void set_hosts(const std::vector<RemoteHost>& hosts);
   void report_gids() const;
   HostReport report_host(verbs::HostId id) const;
   PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
   std::string why_not_roce(verbs::AdapterId id) const;
+  std::vector<PortWatch::ProbedWay> probed_ways(const model::AdapterName& name) const;
   // nullptr: there is none.
   VmPort* find_port(verbs::AdapterId id) const;
   std::string vm_of(verbs::AdapterId id) const;
@@ -196,7 +199,13 @@ class PortTable final : private transport_tcp::LocalOwners {
   std::map<model::AdapterName, std::string> roce_closed_;
   PathReasons reasons_{directory_,
                        {.host = [this](verbs::HostId id) { return report_host(id); },
-                        .roce = [this](verbs::AdapterId id) { return why_not_roce(id); }}};
+                        .roce = [this](verbs::AdapterId id) { return why_not_roce(id); },
+                        .probe =
+                            [this](verbs::AdapterId id, const device::QueuePairView& qp) {
+                              const VmPort* port = find_port(id);
+                              return port != nullptr ? port->probe_of(qp.number)
+                                                     : transport_roce::ProbeReport{};
+                            }}};
   device::DeviceRules rules_;
   std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;

@@ -34,6 +34,7 @@ void PortWatch::look(const Sight& sight, const verbs::PathUse& paths, Instant no
   all = look_at_port(sight, now) && all;
   all = look_at_counts(sight, now) && all;
   all = look_at_paths(paths, now) && all;
+  all = look_at_probes(sight, now) && all;
   if (all) {
     retry_ = kNever;
   } else if (retry_ == kNever || retry_ <= now) {
@@ -196,6 +197,43 @@ bool PortWatch::say_ended(const std::vector<PathName>& ended, const verbs::PathU
 bool PortWatch::say_path(const char* type, std::string text,
                          std::map<std::string, std::string> fields, Instant now) {
   return say(path_changes_, {.type = type, .fields = std::move(fields), .text = std::move(text)},
+             now);
+}
+
+bool PortWatch::look_at_probes(const Sight& sight, Instant now) {
+  if (sight.probe_changes == seen_probe_changes_ && !probes_untold_) return true;
+  seen_probe_changes_ = sight.probe_changes;
+  probes_untold_ = true;  // until all is said
+  std::set<ProbedWay> there;
+  if (speech_.probed_ways) {
+    for (ProbedWay& way : speech_.probed_ways(adapter_)) there.insert(std::move(way));
+  }
+  // What no connection uses any more was not answered to its end.
+  std::erase_if(unanswered_, [&](const ProbedWay& way) { return !there.contains(way); });
+  for (const ProbedWay& way : there) {
+    if (!way.answers || *way.answers != unanswered_.contains(way)) continue;
+    if (!say_probe(way, *way.answers, now)) return false;
+    if (*way.answers) {
+      unanswered_.erase(way);
+    } else {
+      unanswered_.insert(way);
+    }
+  }
+  probes_untold_ = false;
+  return true;
+}
+
+bool PortWatch::say_probe(const ProbedWay& way, bool answers, Instant now) {
+  return say(path_changes_,
+             {.type = answers ? "path.answered" : "path.unanswered",
+              .severity = answers ? model::Severity::kInfo : model::Severity::kWarning,
+              .fields = {{"path", "roce"},
+                         {"peer_gid", way.peer_gid},
+                         {"gateway", way.gateway},
+                         {"reason", way.why}},
+              .text = answers ? fmt::format("{}: {} answers again through {}", name_, way.peer_gid,
+                                            way.gateway)
+                              : fmt::format("{} to {}: {}", name_, way.peer_gid, way.why)},
              now);
 }
 

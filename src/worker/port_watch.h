@@ -13,8 +13,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/counter.h"
@@ -41,6 +44,20 @@ class PortWatch {
     bool linked = true;          // to the switch
     std::uint64_t errors = 0;    // completions with an error
     std::uint64_t refusals = 0;  // for a quota
+    // Changes whenever a way through a router does that the adapter's connections use.
+    std::uint64_t probe_changes = 0;
+  };
+  // A way through a router, as its probe has it.
+  struct ProbedWay {
+    std::string own_gid;
+    std::string peer_gid;
+    std::string gateway;  // its MAC address
+    int hop_limit = 0;
+    std::optional<bool> answers{};  // nullopt: it is not known yet
+    std::string why{};              // as for PathReasons::why_routed()
+
+    auto key() const { return std::tie(own_gid, peer_gid, gateway, hop_limit); }
+    friend bool operator<(const ProbedWay& a, const ProbedWay& b) { return a.key() < b.key(); }
   };
   struct WayName {
     PathName name;
@@ -51,6 +68,8 @@ class PortWatch {
     std::function<WayName(const verbs::PathUse::Way&)> name;
     // Why the adapter has no path between two GIDs.
     std::function<std::string(const model::AdapterName&, const verbs::PathUse::Ends&)> why_none{};
+    // All ways through routers that the adapter's connections use.
+    std::function<std::vector<ProbedWay>(const model::AdapterName&)> probed_ways{};
   };
 
   PortWatch(model::AdapterName adapter, Speech speech);
@@ -73,6 +92,8 @@ class PortWatch {
   bool say_ended(const std::vector<PathName>& ended, const verbs::PathUse& paths, Instant now);
   bool say_path(const char* type, std::string text, std::map<std::string, std::string> fields,
                 Instant now);
+  bool look_at_probes(const Sight& sight, Instant now);
+  bool say_probe(const ProbedWay& way, bool answers, Instant now);
 
   const model::AdapterName adapter_;
   const std::string name_;  // of it, as text
@@ -86,7 +107,10 @@ class PortWatch {
   std::set<PathName> told_ways_;
   std::uint64_t seen_changes_ = 0;  // of the paths
   bool ways_untold_ = false;
-  bool failure_told_ = false;  // of this VMM's device
+  std::uint64_t seen_probe_changes_ = 0;
+  bool probes_untold_ = false;
+  std::set<ProbedWay> unanswered_;  // that were told; at most as many as may be probed
+  bool failure_told_ = false;       // of this VMM's device
   PortWatchCounters counters_;
 };
 

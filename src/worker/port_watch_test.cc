@@ -27,6 +27,8 @@ class PortWatchTest : public testing::Test {
   Instant now_ = Instant{} + 1h;
   verbs::PathUse paths_;
   std::vector<model::Event> events_;
+  std::vector<PortWatch::ProbedWay> ways_;
+  std::uint64_t probe_changes_ = 0;
   PortWatch watch_{{"db1", 2},
                    {.tell = [this](model::Event event) { events_.push_back(std::move(event)); },
                     .name =
@@ -39,7 +41,8 @@ class PortWatchTest : public testing::Test {
                     .why_none =
                         [](const model::AdapterName& adapter, const verbs::PathUse::Ends& ends) {
                           return fmt::format("{} to {}", to_string(adapter), ends.peer.raw[0]);
-                        }}};
+                        },
+                    .probed_ways = [this](const auto&) { return ways_; }}};
 };
 
 TEST_F(PortWatchTest, SeesAVmmComeAndGo) {
@@ -128,6 +131,47 @@ TEST_F(PortWatchTest, ManyChangesOfAPathAreKeptBack) {
   EXPECT_EQ(told, 10u);
   now_ += 10s;
   EXPECT_LE(look({}).size(), 1u);
+}
+
+TEST_F(PortWatchTest, TellsOfWaysThroughRoutersThatAreNotAnsweredAndAreAgain) {
+  const auto look_at = [this](std::vector<PortWatch::ProbedWay> ways) {
+    ways_ = std::move(ways);
+    return look({.probe_changes = ++probe_changes_});
+  };
+  PortWatch::ProbedWay way{.own_gid = "::1", .peer_gid = "::2", .gateway = "aa", .why = "silence"};
+  EXPECT_THAT(look_at({way}), IsEmpty()) << "it is awaited";
+  way.answers = true;
+  EXPECT_THAT(look_at({way}), IsEmpty()) << "that is how it should be";
+  way.answers = false;
+  EXPECT_THAT(look_at({way}), ElementsAre("path.unanswered"));
+  EXPECT_EQ(events_[0].text, "db1/2 to ::2: silence");
+  EXPECT_EQ(events_[0].severity, model::Severity::kWarning);
+  EXPECT_EQ(events_[0].fields, (std::map<std::string, std::string>{{"vm", "db1"},
+                                                                   {"adapter", "2"},
+                                                                   {"path", "roce"},
+                                                                   {"peer_gid", "::2"},
+                                                                   {"gateway", "aa"},
+                                                                   {"reason", "silence"}}));
+  EXPECT_THAT(look_at({way}), IsEmpty());
+  way.answers = true;
+  EXPECT_THAT(look_at({way}), ElementsAre("path.answered"));
+  way.answers = false;
+  EXPECT_THAT(look_at({way}), ElementsAre("path.unanswered"));
+  EXPECT_THAT(look_at({}), IsEmpty()) << "no connection uses it any more";
+  way.answers = true;
+  EXPECT_THAT(look_at({way}), IsEmpty()) << "nothing was told of this one";
+}
+
+TEST_F(PortWatchTest, WhatAGuestCausesAtRoutersIsKeptBackButTheLastWordIsTrue) {
+  std::size_t told = 0;
+  ways_ = {{.own_gid = "::1", .peer_gid = "::2", .gateway = "aa", .why = "why"}};
+  for (int i = 0; i < 101; ++i) {
+    ways_[0].answers = i % 2 == 1;
+    told += look({.probe_changes = ++probe_changes_}).size();
+  }
+  EXPECT_EQ(told, 10u);
+  now_ += 10s;
+  EXPECT_THAT(look({.probe_changes = probe_changes_}), ElementsAre("path.unanswered"));
 }
 
 TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {

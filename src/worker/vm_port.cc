@@ -105,6 +105,11 @@ std::unique_ptr<transport_roce::TapDoor> VmPort::set_door(
   return door;
 }
 
+transport_roce::ProbeReport VmPort::probe_of(std::uint32_t qp) const {
+  const verbs::QueuePair* found = device_->adapter().find_qp(qp);
+  return found != nullptr ? network_.roce.probe_of(*found) : transport_roce::ProbeReport{};
+}
+
 bool VmPort::has_work() const {
   return readable_ || look_due_ || device_->has_work();
 }
@@ -161,7 +166,8 @@ void VmPort::look(Instant now) {
                .active = device_->active(),
                .linked = config_.connected,
                .errors = adapter.counters().completion_errors.value(),
-               .refusals = device_->counters().quota_refusals.value()},
+               .refusals = device_->counters().quota_refusals.value(),
+               .probe_changes = network_.roce.probe_changes(id_)},
               adapter.path_use(), now);
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/event_signal.h"
@@ -93,6 +94,10 @@ class VmPort final : public Tenant {
   const transport_roce::RoceCounters* roce_counters() const {
     return network_.roce.counters_of(id_);
   }
+  // The ways through routers that its connections use, and whether they are answered.
+  std::vector<transport_roce::ProbeReport> probes() const { return network_.roce.probes_of(id_); }
+  // Of one of its connections. REQUIRES: its path is routed.
+  transport_roce::ProbeReport probe_of(std::uint32_t qp) const;
   // Why the adapter reaches no native endpoints, as the operator's objects have it; empty: a door
   // is being opened.
   void set_roce_closed(std::string why) { roce_closed_ = std::move(why); }
