@@ -8,6 +8,9 @@
 // did. Where their path led elsewhere, or a timeout ended their connection, what ended well
 // happened at least once. (A connection that has ended at one end alone leaves the other waiting,
 // if it waits for ever.)
+//
+// A third connection leads through a router, which the hostile peer plays. It counts as answered
+// only if a number of ours came back, and no more ways are probed than may be.
 
 #include <spdlog/spdlog.h>
 
@@ -28,6 +31,7 @@
 #include "roce_flow_script.h"
 #include "testing/bad_weather.h"
 #include "testing/roce_rig.h"
+#include "wire/roce/probe.h"
 
 namespace paravane::fake {
 namespace {
@@ -44,6 +48,8 @@ constexpr std::uint64_t kSlot = 2048;  // for one message of the honest ones
 constexpr std::size_t kMostTalks = 96;
 constexpr std::size_t kStrangers =
     3;  // queue pairs that the hostile peer knows; the last: datagrams
+constexpr verbs::Gid kRoutedGid{{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9}};
+constexpr verbs::SegmentId kRoutedSegment{7};
 constexpr std::int32_t kOvershoot = 512;  // of a turn's operations: a superframe is taken whole
 
 void require(bool promise, std::source_location where = std::source_location::current()) {
@@ -94,6 +100,14 @@ class RoceFlowFuzz {
       talks_.at(2 * pair).waits_for_ever = talks_.at(2 * pair + 1).waits_for_ever = pair == 0;
     }
     rig_.a().fill(kept_, 7);
+    rig_.directory().set_native(verbs::AdapterId{0}, &rig_.roce());
+    rig_.directory().set_held({{.gid = {.segment = kRoutedSegment,
+                                        .gid = kRoutedGid,
+                                        .type = verbs::GidType::kRoceV2},
+                                .owner = "a VM behind a router"}});
+    allow_routed(true);
+    make_routed();
+    set_weather({});
     for (std::size_t place = 0; place < kStrangers; ++place) make(place);
   }
 
@@ -134,6 +148,68 @@ class RoceFlowFuzz {
     hostile_.av.dmac = RoceRig::mac(1);
     EngineRig::bring_up_to(*stranger.qp, QpState::kReadyToSend, rig_.b().gid(), kTheirQpn,
                            hostile_);
+  }
+
+  void allow_routed(bool routed) {
+    rig_.directory().set_networks(
+        {{verbs::SegmentId::kBuiltIn, {.port_group = "a", .native = true, .routed = routed}},
+         {kRoutedSegment, {.port_group = "b", .native = true, .routed = true}}});
+  }
+  void make_routed() {
+    routed_ = rig_.a().queue_pair();
+    verbs::QpAttributes attributes = hostile_;
+    attributes.av.dmac = RoceRig::mac(1);
+    EngineRig::bring_up_to(*routed_, QpState::kReadyToSend, kRoutedGid, kTheirQpn, attributes);
+  }
+
+  void set_weather(RoceWire::Weather weather) {
+    rig_.wire().set_weather(
+        [this, weather = std::move(weather)](unsigned side, FrameBytes frame) {
+          if (side == 0) note_probe(frame);
+          if (weather) return weather(side, std::move(frame));
+          return std::vector<FrameBytes>{std::move(frame)};
+        });
+  }
+  void note_probe(const FrameBytes& bytes) {
+    const auto frame = wire::roce::parse_frame(bytes);
+    require(frame.has_value());
+    if (frame->packet.opcode != Opcode::kProbe) return;
+    const auto nonce = wire::roce::read_probe(frame->payload);
+    require(nonce && std::ranges::find(nonces_, *nonce) == nonces_.end());
+    nonces_.push_back(*nonce);
+  }
+
+  void probe() {
+    const std::uint32_t what = input_.below(6);
+    const bool answers = what == 2 || what == 3;
+    wire::roce::ProbeNonce nonce{std::byte{input_.u8()}};
+    if (answers && !nonces_.empty()) {
+      const std::size_t back = what == 2 ? 1 : 1 + std::to_integer<std::size_t>(nonce[0]);
+      nonce = nonces_.at(nonces_.size() - std::min(back, nonces_.size()));
+    }
+    switch (what) {
+      case 0:
+        if (routed_->state() != QpState::kReadyToSend) make_routed();
+        routed_->post(send_request(1, {offered_.sge(0, 64)}));
+        return turns(1, 64);
+      case 5: return allow_routed(nonce[0] != std::byte{0});
+      default: break;
+    }
+    const std::uint32_t qp_place = input_.below(kStrangers);
+    Packet packet = packet_for(qp_place, what == 1 ? Opcode::kProbe : Opcode::kProbeAnswer);
+    packet.destination_qp = 0;
+    packet.route.source = kRoutedGid.raw;
+    has_answered_ = has_answered_ || (answers && !nonces_.empty());
+    rig_.wire().inject(0, frame_of(packet, wire::roce::probe_payload(nonce)));
+    turns(1, 64);
+    check_probes();
+  }
+  void check_probes() {
+    const auto reports = rig_.roce().probes_of(verbs::AdapterId{0});
+    require(reports.size() <= transport_roce::RouterProbes::kMost);
+    for (const transport_roce::ProbeReport& report : reports) {
+      require(has_answered_ || report.state != transport_roce::ProbeState::kAnswered);
+    }
   }
 
   void turns(std::uint32_t count, std::int32_t operations) {
@@ -183,6 +259,7 @@ class RoceFlowFuzz {
         gone_.push_back(std::move(offered_));
         offered_ = rig_.a().buffer(kOfferedBytes, kEveryRight, 17);
         return;
+      case RoceFlowAct::kProbe: return probe();
       case RoceFlowAct::kCount: return;
     }
   }
@@ -221,7 +298,7 @@ class RoceFlowFuzz {
     shares.repeated = share();
     shares.late = share();
     shares.damaged = share();
-    rig_.wire().set_weather(BadWeather(shares, input_.u8()));
+    set_weather(BadWeather(shares, input_.u8()));
   }
 
   // What was under way when the path led elsewhere may have been executed, so the connection can be
@@ -365,7 +442,8 @@ class RoceFlowFuzz {
   }
 
   void finish() {
-    rig_.wire().set_weather({});
+    check_probes();
+    set_weather({});
     rig_.wire().set_room(1000);
     change_path(2);
     for (int i = 0; i < 400 && !all_done(); ++i) rig_.advance(milliseconds(100));
@@ -439,6 +517,9 @@ class RoceFlowFuzz {
   std::vector<EngineBuffer> gone_;
   unsigned regions_ = 0;
   std::array<Stranger, kStrangers> strangers_;
+  std::unique_ptr<EngineQp> routed_;
+  std::vector<wire::roce::ProbeNonce> nonces_;  // of probes that left, in their order
+  bool has_answered_ = false;                   // the hostile peer knew a number
   std::uint32_t middles_ = 0;
 };
 

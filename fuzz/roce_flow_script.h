@@ -25,6 +25,7 @@ enum class RoceFlowAct : std::uint8_t {
   kRoom,       // frames that wait on the wire at most
   kQueuePair,  // queue pair, what: error, gone and made again, another address
   kRegion,     // the region's key is taken away
+  kProbe,      // what, flags: a probe of a router, an answer, a request that has it probed
   kCount,
 };
 

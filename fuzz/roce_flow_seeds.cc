@@ -72,6 +72,18 @@ std::vector<Script> seeds() {
       }
       all.push_back(ours);
     }
+    // A way through a router: probed, answered, not answered, forged, replayed, not allowed.
+    Script probes(many);
+    probes.act(RoceFlowAct::kProbe, {0, 0}).act(RoceFlowAct::kTurns, {2, 40});
+    for (const std::uint32_t what : {2U, 3U, 4U, 1U, 1U, 4U, 0U, 5U, 1U, 0U}) {
+      if (what == 0 || what == 5) {
+        probes.act(RoceFlowAct::kProbe, {what, what});
+      } else {
+        probes.act(RoceFlowAct::kProbe, {what, 1, 0, 4});
+      }
+      for (int i = 0; i < 20; ++i) probes.act(RoceFlowAct::kTime, {63});
+    }
+    all.push_back(probes);
     all.push_back(Script(many)
                       .act(RoceFlowAct::kReceive, {2, 100})
                       .act(RoceFlowAct::kDatagram, {4, 0, 0})
