@@ -1,8 +1,9 @@
 """RoCE v2 between subnets: what goes through a router does so by the gateway that the guest's own network stack finds."""
+import json
 import unittest
 
 from guests import wait_for
-from routed_rig import FAR, NEAR, RoutedRig
+from routed_rig import FAR, LAST, NEAR, RoutedRig
 
 VM, MACHINE, OLD, FAR_VM = 1, 2, 3, 4
 BOTH_WAYS = ((MACHINE, VM), (VM, MACHINE))  # server, client
@@ -62,6 +63,15 @@ class NativeRouted(unittest.TestCase):
     def set_routed(self, group, word):
         self.rig.lab.hosts[0].paravane("portgroup", "set", group, "--routed", word)
 
+    def wait_reasons(self, what, expected):
+        """Until no path has another reason than these."""
+        wait_for(what, lambda: (seen := set(self.rig.paths())) and seen <= {("roce", one) for one in expected}, 30)
+
+    def told(self, kind):
+        """The events of this type."""
+        rows = json.loads(self.rig.lab.hosts[0].paravane("--formatter=json", "events").stdout)
+        return [row["fields"] for row in rows if row["type"] == kind]
+
     def reasons_while(self, act, rounds):
         """Why the paths of a server that waits in the far VM are as they are, once a client has said what its address is."""
         server = self.rig.spawn(FAR_VM, "ibv_rc_pingpong", "-d", "vmw_pvrdma0", "-g", "1", "-n", rounds, timeout=120)
@@ -93,8 +103,11 @@ class NativeRouted(unittest.TestCase):
                 self.assertLessEqual(seen, {("roce", f"not through a router: {whose}; port group {group} has routed off")
                                             for whose in (vm_is, far_is) for group in ([off] if off else ["native", "distant"])})
         self.set_routed("native", "on")
-        self.assertLessEqual(self.reasons_while(lambda client: client.end(), "1000000"),
-                             {("roce", f"routed: {whose}") for whose in (vm_is, far_is)})
+
+        def is_answered(client):
+            self.wait_reasons("the router's probes are answered", [f"routed: {whose}" for whose in (vm_is, far_is)])
+            client.end()
+        self.reasons_while(is_answered, "1000000")
 
     def test_7_all_goes_between_them_then_and_ends_when_the_operator_or_the_router_says_so(self):
         self.set_routed("native", "on")
@@ -111,6 +124,27 @@ class NativeRouted(unittest.TestCase):
         self.set_routed("distant", "off")
         self.fails(FAR_VM, VM)
         self.pingpong(MACHINE, VM, "-n", "50")  # a machine is reached all the same
+
+    def test_8_a_router_that_drops_roce_is_seen_by_a_probe_and_the_connection_outlives_it(self):
+        self.set_routed("distant", "on")
+        places = [f"vm{VM} in port group native", f"vm{FAR_VM} in port group distant"]
+        routed = [f"routed: the peer's GID belongs to {place}" for place in places]
+        tally = self.rig.tally(VM, FAR_VM, 30, timeout=20)  # of 34 seconds
+        self.wait_reasons("probes are answered", routed)
+        before = len(self.told("path.unanswered")), len(self.told("path.answered"))
+        macs = {name: self.rig.shell(name, f"ip neigh show {self.rig.subnet_of[name]}.{LAST}").split()[4] for name in (VM, FAR_VM)}
+        self.rig.router.set_roce(False)
+        self.wait_reasons("probes are not answered", [
+            f"not through the router: {place} has not answered on UDP port 4791 through {mac}"
+            for place, mac in zip(places, (macs[FAR_VM], macs[VM]))])
+        self.rig.router.set_roce(True)
+        self.wait_reasons("probes are answered again", routed)
+        self.assertEqual(tally.end().code, 0)
+        unanswered = self.told("path.unanswered")[before[0]:]
+        self.assertEqual({one["vm"] for one in unanswered}, {f"vm{VM}", f"vm{FAR_VM}"})
+        self.assertEqual({one["gateway"] for one in unanswered}, set(macs.values()))
+        self.assertEqual(len(self.told("path.answered")[before[1]:]), 2)
+        self.assertGreater(self.rig.stats(VM)["probes_answered"], 5)
 
 
 if __name__ == "__main__":
