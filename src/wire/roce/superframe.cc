@@ -69,28 +69,42 @@ std::size_t Superframe::segments() const {
   return taken_ + (envelope_.transport.size() + segment_bytes_ - 1) / segment_bytes_;
 }
 
+bool Superframe::is_whole(std::span<const std::byte> segment, std::uint16_t identification) const {
+  IcrcBuilder crc(envelope_.route.network,
+                  SegmentHeaders(envelope_, identification, segment).bytes());
+  const std::size_t after_base = segment.size() - sizeof(BaseHeader) - kIcrcBytes;
+  crc.add(segment.subspan(sizeof(BaseHeader), after_base));
+  return std::ranges::equal(crc.finish(), segment.last(kIcrcBytes));
+}
+
+std::optional<std::uint16_t> Superframe::find_identification(std::span<const std::byte> segment) {
+  const bool is_ipv4 = envelope_.route.network == Network::kV2Ipv4;
+  const std::uint16_t first = is_ipv4 ? envelope_.identification : 0;
+  const auto counted = static_cast<std::uint16_t>(first + (is_ipv4 ? taken_ : 0));
+  if (counts_.value_or(true) && is_whole(segment, counted)) {
+    if (counted != first) counts_ = true;
+    return counted;
+  }
+  if (counts_.value_or(false) || counted == first || !is_whole(segment, first)) return std::nullopt;
+  counts_ = false;
+  return first;
+}
+
 std::optional<std::expected<Frame, FrameFault>> Superframe::next() {
   if (envelope_.transport.empty()) return std::nullopt;
   const auto segment =
       envelope_.transport.first(std::min(segment_bytes_, envelope_.transport.size()));
   envelope_.transport = envelope_.transport.subspan(segment.size());
-  const bool is_ipv4 = envelope_.route.network == Network::kV2Ipv4;
-  const auto identification =
-      static_cast<std::uint16_t>(is_ipv4 ? envelope_.identification + taken_ : 0);
-  ++taken_;
 
   std::expected<Frame, FrameFault> parsed;
   parsed->packet.route = envelope_.route;
-  parsed->packet.identification = identification;
   parsed->packet.may_be_fragmented = envelope_.may_be_fragmented;
-  if (const auto fault = read_transport(segment, *parsed)) return std::unexpected(*fault);
-  IcrcBuilder crc(envelope_.route.network,
-                  SegmentHeaders(envelope_, identification, segment).bytes());
-  const std::size_t after_base = segment.size() - sizeof(BaseHeader) - kIcrcBytes;
-  crc.add(segment.subspan(sizeof(BaseHeader), after_base));
-  if (!std::ranges::equal(crc.finish(), segment.last(kIcrcBytes))) {
-    return std::unexpected(FrameFault::kBadIcrc);
-  }
+  const auto fault = read_transport(segment, *parsed);
+  const auto identification = fault ? std::nullopt : find_identification(segment);
+  ++taken_;
+  if (fault) return std::unexpected(*fault);
+  if (!identification) return std::unexpected(FrameFault::kBadIcrc);
+  parsed->packet.identification = *identification;
   return parsed;
 }
 

@@ -4,8 +4,11 @@
 //
 // All UDP datagrams but the last are equally long. Each of them is a packet from its base header to
 // its CRC; they share one set of Ethernet, IP and UDP headers, whose lengths are those of the
-// whole. What the headers of each would be follows from Linux's segmentation: IPv4 identifications
-// count up, and lengths are those of one datagram. A packet's CRC covers both.
+// whole. A packet's CRC covers the lengths of its own datagram, and its own IPv4 identification. Of
+// that, the shared headers have the first packet's alone. What Linux has not cut apart yet counts
+// up from there, and so do packets that GRO has merged, or all have the same, as adapters send
+// them. Which of the two it is shows in the first CRC that fits one of them; until then each packet
+// is tried with both.
 //
 // Lengths are in bytes. One thread at a time. Nothing is allocated; the frame's bytes must stay as
 // they are while the object or what it gave is used.
@@ -45,9 +48,14 @@ class Superframe {
   Superframe(const Envelope& envelope, std::size_t segment_bytes)
       : envelope_(envelope), segment_bytes_(segment_bytes) {}
 
+  bool is_whole(std::span<const std::byte> segment, std::uint16_t identification) const;
+  // The packet's identification; nullopt: its CRC fits none.
+  std::optional<std::uint16_t> find_identification(std::span<const std::byte> segment);
+
   Envelope envelope_;  // its transport: the packets that are left
   std::size_t segment_bytes_;
   std::uint16_t taken_ = 0;
+  std::optional<bool> counts_;  // whether IPv4 identifications count up; nullopt: not known yet
 };
 
 }  // namespace paravane::wire::roce

@@ -19,17 +19,19 @@ constexpr std::size_t kPayload = 1024;
 constexpr std::size_t kOverhead = sizeof(BaseHeader) + kIcrcBytes;
 constexpr std::size_t kSegment = kPayload + kOverhead;
 
-// One flow's packets: middles of a write and its end, with `last` bytes.
+// One flow's packets: middles of a write and its end, with `last` bytes. `step`: from one IPv4
+// identification to the next.
 class Flow {
  public:
-  Flow(Network network, std::size_t packets, std::size_t last, std::uint16_t identification) {
+  Flow(Network network, std::size_t packets, std::size_t last, std::uint16_t identification,
+       std::size_t step = 1) {
     for (std::size_t i = 0; i < packets; ++i) {
       const bool ends = i + 1 == packets;
       Packet packet = fake::packet_of(network, ends ? Opcode::kWriteLast : Opcode::kWriteMiddle, 1);
       packet.psn = static_cast<std::uint32_t>(0xFFFF00 + i) & 0xFFFFFF;
       packet.wants_ack = ends;
       if (network == Network::kV2Ipv4) {
-        packet.identification = static_cast<std::uint16_t>(identification + i);
+        packet.identification = static_cast<std::uint16_t>(identification + i * step);
       }
       packet.payload_bytes = static_cast<std::uint32_t>(ends ? last : kPayload);
       packets_.push_back(packet);
@@ -94,6 +96,43 @@ TEST(SuperframeTest, HasIdentificationsThatWrap) {
   }
 }
 
+// As adapters send them: 0 in each packet.
+TEST(SuperframeTest, HasOneIdentificationInAllPackets) {
+  for (const std::uint16_t all : {std::uint16_t{0}, std::uint16_t{0xFFFF}}) {
+    for (const std::size_t packets : {2U, 3U, 61U}) {
+      SCOPED_TRACE(packets);
+      expect_holds(Flow(Network::kV2Ipv4, packets, kPayload, all, 0));
+      expect_holds(Flow(Network::kV2Ipv4, packets, 0, all, 0));
+    }
+  }
+}
+
+// A damaged packet does not decide which it is, and of others than the two all are damage.
+TEST(SuperframeTest, HasIdentificationsThatAreAllCountedOrAllTheSame) {
+  const auto good_of = [](const FrameBytes& bytes) {
+    auto superframe = Superframe::open(bytes, kSegment);
+    std::vector<bool> good;
+    while (const auto frame = superframe->next()) good.push_back(frame->has_value());
+    return good;
+  };
+  const std::size_t second = fake::base_at(Network::kV2Ipv4) + kSegment;
+  for (const std::size_t step : {0U, 1U}) {
+    FrameBytes bytes = Flow(Network::kV2Ipv4, 4, kPayload, 7, step).superframe();
+    bytes[second + kSegment - 1] ^= std::byte{1};
+    EXPECT_EQ(good_of(bytes), (std::vector{true, false, true, true})) << step;
+  }
+  EXPECT_EQ(good_of(Flow(Network::kV2Ipv4, 4, kPayload, 7, 2).superframe()),
+            (std::vector{true, false, false, false}));
+  // The third packet of one that counts, in one whose packets have all the same.
+  for (const std::size_t step : {0U, 1U}) {
+    FrameBytes bytes = Flow(Network::kV2Ipv4, 4, kPayload, 7, step).superframe();
+    const FrameBytes other = Flow(Network::kV2Ipv4, 4, kPayload, 7, 1 - step).superframe();
+    const auto third = static_cast<std::ptrdiff_t>(second + kSegment);
+    std::copy_n(other.begin() + third, kSegment, bytes.begin() + third);
+    EXPECT_EQ(good_of(bytes), (std::vector{true, true, false, true})) << step;
+  }
+}
+
 TEST(SuperframeTest, IsWhatTheKernelSplits) {
   for (const Network network : {Network::kV2Ipv4, Network::kV2Ipv6}) {
     const Flow flow(network, 5, 17, 65534);
@@ -152,10 +191,9 @@ TEST(SuperframeTest, RefusesOnePacketAndNotTheOthers) {
 }
 
 // The CRC covers the identification, so that merging out of order shows.
-TEST(SuperframeTest, RefusesIdentificationsThatDoNotCountUp) {
-  const Flow flow(Network::kV2Ipv4, 1, kPayload, 1);
-  const FrameBytes frames[] = {flow.frame(0), flow.frame(0)};
-  const FrameBytes bytes = fake::merged(frames);
+TEST(SuperframeTest, RefusesIdentificationsThatNeitherCountUpNorStay) {
+  const Flow flow(Network::kV2Ipv4, 2, kPayload, 1, 2);
+  const FrameBytes bytes = flow.superframe();
   auto superframe = Superframe::open(bytes, kSegment);
   ASSERT_TRUE(superframe.has_value());
   EXPECT_TRUE((*superframe->next()).has_value());
