@@ -237,10 +237,12 @@ Status Links::add_bridge(const std::string& name, bool vlan_aware) {
   return socket_->send(message);
 }
 
-Status Links::add_pair(const std::string& name, const std::array<std::uint8_t, 6>& mac,
+Status Links::add_pair(const std::string& name,
+                       const std::optional<std::array<std::uint8_t, 6>>& mac,
                        const std::string& other) {
   Message message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, AF_UNSPEC, 0);
-  message.text(IFLA_IFNAME, name).bytes(IFLA_ADDRESS, mac.data(), static_cast<int>(mac.size()));
+  message.text(IFLA_IFNAME, name);
+  if (mac) message.bytes(IFLA_ADDRESS, mac->data(), static_cast<int>(mac->size()));
   message.nest(IFLA_LINKINFO, [&other](Message& info) {
     info.text(IFLA_INFO_KIND, "veth");
     info.nest(IFLA_INFO_DATA, [&other](Message& data) {

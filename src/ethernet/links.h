@@ -78,8 +78,9 @@ class Links {
   // Creates a bridge that is down and has no ports. If the kernel's bridges cannot filter VLANs, it
   // refuses `vlan_aware` or ignores it, so check Link::filters_vlans afterwards.
   Status add_bridge(const std::string& name, bool vlan_aware);
-  // Creates a pair of interfaces that are connected to each other. Both are down.
-  Status add_pair(const std::string& name, const std::array<std::uint8_t, 6>& mac,
+  // Creates a pair of interfaces that are connected to each other. Both are down. If `mac` is not
+  // given, the kernel chooses one, as it does for the other.
+  Status add_pair(const std::string& name, const std::optional<std::array<std::uint8_t, 6>>& mac,
                   const std::string& other);
   Status remove(int index);
 

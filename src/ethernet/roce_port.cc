@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
-#include "ethernet/ipv6_off.h"
+#include "ethernet/link_upkeep.h"
 #include "ethernet/links.h"
+#include "ethernet/merging_pair.h"
 #include "ethernet/roce_rules.h"
 #include "ethernet/tap.h"
 #include "ethernet/traffic_rules.h"
@@ -18,39 +18,13 @@ namespace {
 
 constexpr std::size_t kMaxName = 15;            // IFNAMSIZ without its end
 constexpr std::uint32_t kWaitingFrames = 8192;  // a reader that is late loses those beyond
-constexpr const char* kForeign =
-    "an interface that Paravane did not create has this name. Rename or remove it";
-
-// What is done to an interface: how it is before, that it cannot be done, and that it was.
-struct PortAct {
-  const char* state;
-  const char* wish;
-  const char* deed;
-};
-constexpr PortAct kMakePort{"it is missing", "create the tap",
-                            "it was missing and was created again"};
-constexpr PortAct kSignPort{"its alias is wrong", "mark it as owned by Paravane",
-                            "its alias was wrong and was corrected"};
-constexpr PortAct kFreePort{"it is on a bridge", "remove it from the bridge",
-                            "it was on a bridge and was removed from it"};
-constexpr PortAct kClearPort{"it has an address", "remove its address",
-                             "it had an address, which was removed"};
-constexpr PortAct kSilencePort{"it answers ARP or accepts IPv4", "disable ARP and IPv4 on it",
-                               "it answered ARP or accepted IPv4; both were disabled"};
-constexpr PortAct kSilenceIpv6{"IPv6 is enabled on it", "disable IPv6 on it",
-                               "IPv6 was enabled on this interface and has been disabled"};
-constexpr PortAct kSizePort{"its MTU is wrong", "set the MTU",
-                            "its MTU was wrong and was corrected"};
-constexpr PortAct kQueuePort{"its queue length is wrong", "set its queue length",
-                             "its queue length was wrong and was corrected"};
-constexpr PortAct kRaisePort{"it is down", "bring it up", "it was down and was brought up"};
-constexpr PortAct kHook{"it has no rules for RoCE frames", "add rules for RoCE frames",
-                        "its rules for RoCE frames were missing and were created again"};
-constexpr PortAct kRules{"its rules for RoCE frames are wrong", "set its rules for RoCE frames",
-                         "its rules for RoCE frames were wrong and were corrected"};
-constexpr PortAct kNoRules{"it has rules for RoCE frames that are not needed",
-                           "remove its rules for RoCE frames",
-                           "its rules for RoCE frames were no longer needed and were removed"};
+constexpr UpkeepAct kMakePort{"it is missing", "create the tap",
+                              "it was missing and was created again"};
+constexpr UpkeepAct kNoRules{"it has rules for RoCE frames that are not needed",
+                             "remove its rules for RoCE frames",
+                             "its rules for RoCE frames were no longer needed and were removed"};
+constexpr UpkeepAct kNoPair{"it has a merging pair that is not needed", "remove its merging pair",
+                            "its merging pair was no longer needed and was removed"};
 
 bool is_port(const Link& link, const std::string& mark) {
   return link.kind == "tun" && link.mark.starts_with(mark) && link.mark.ends_with(kRocePortEnd);
@@ -89,12 +63,18 @@ Result<Tools> open_tools() {
 class PortLook {
  public:
   PortLook(Tools& tools, const std::string& mark, const WantedRocePort& wanted, bool mends)
-      : links_(tools.links), rules_(tools.rules), mark_(mark), wanted_(wanted), mends_(mends) {}
+      : links_(tools.links),
+        rules_(tools.rules),
+        mark_(mark),
+        wanted_(wanted),
+        alias_(alias_of(mark, wanted.guest_tap)),
+        port_upkeep_(links_, rules_, mends),
+        pair_upkeep_(links_, rules_, mends) {}
 
   Result<MadeRocePort> run() {
-    if (wanted_.name.empty() || wanted_.name.size() > kMaxName) {
-      return fail(Errc::kInvalidArgument,
-                  fmt::format("{}: no name for an interface", wanted_.name));
+    for (const std::string& name : names()) {
+      if (!name.empty() && name.size() <= kMaxName) continue;
+      return fail(Errc::kInvalidArgument, fmt::format("{}: no name for an interface", name));
     }
     auto port = find_link(links_, wanted_.name);
     if (!port) return std::unexpected(port.error());
@@ -104,59 +84,69 @@ class PortLook {
     const Link* guest = find_guest_tap(*guest_tap);
     const bool good = *port && adjust_port(**port, guest == nullptr ? 0 : guest->index);
     // A port that is not whole gets nothing: the frames stay the guest's.
-    const bool told = !*port && !mends_;
-    if (guest != nullptr && !told) tie_guest(guest->index, good ? (*port)->index : 0);
-    made_.about.names = {wanted_.name, wanted_.guest_tap};
-    if (*port) made_.about.links.insert((*port)->index);
-    if (guest != nullptr) made_.about.links.insert(guest->index);
-    return std::move(made_);
+    RoceWays ways{.port = good ? (*port)->index : 0};
+    if (good) keep_pair(ways);
+    const bool told = !*port && !port_upkeep_.mends();
+    if (guest != nullptr && !told) tie_guest(guest->index, ways);
+    if (wanted_.merges == Merges::kNothing) remove_pair();
+    return finish(*port ? (*port)->index : 0, guest == nullptr ? 0 : guest->index);
   }
 
  private:
+  // Of all interfaces but the guest's.
+  std::vector<std::string> names() const {
+    if (wanted_.merges == Merges::kNothing) return {wanted_.name};
+    return {wanted_.name, wanted_.merging_end, wanted_.filling_end};
+  }
   void complain(const std::string& link, std::string text, bool foreign = false) {
-    made_.problems.push_back({.link = link, .text = std::move(text), .foreign = foreign});
+    port_upkeep_.complain(link, std::move(text), foreign);
   }
-  void note(const std::string& link, const char* deed) {
-    const auto known = std::ranges::find(made_.changes, link, &LinkChange::link);
-    if (known == made_.changes.end()) {
-      made_.changes.push_back({.link = link, .text = deed});
-    } else if (link != wanted_.name || !is_new_) {
-      known->text += fmt::format("; {}", deed);
-    }
-  }
-  // True: it is done, or would be.
   template <typename Deed>
-  bool act(const std::string& link, const PortAct& act, const Deed& deed) {
-    if (!mends_) {
-      complain(link, act.state);
-      return true;
+  bool act(const std::string& link, const UpkeepAct& act, const Deed& deed) {
+    return port_upkeep_.act(link, act, deed);
+  }
+
+  MadeRocePort finish(int port, int guest) {
+    MadeRocePort made;
+    made.problems = port_upkeep_.problems();
+    made.changes = port_upkeep_.changes();
+    const std::vector<LinkProblem>& unmerged = pair_upkeep_.problems();
+    if (!port_upkeep_.mends()) {
+      made.problems.insert(made.problems.end(), unmerged.begin(), unmerged.end());
+    } else if (!unmerged.empty()) {
+      made.unmerged = fmt::format("{}: {}", unmerged.front().link, unmerged.front().text);
     }
-    const Status status = deed();
-    if (status) {
-      note(link, act.deed);
-    } else {
-      complain(link, fmt::format("cannot {}: {}", act.wish, status.error().message));
+    const std::vector<LinkChange>& changes = pair_upkeep_.changes();
+    made.changes.insert(made.changes.end(), changes.begin(), changes.end());
+    for (const std::string& name : names()) made.about.names.insert(name);
+    made.about.names.insert(wanted_.guest_tap);
+    for (const int link : {port, guest}) {
+      if (link != 0) made.about.links.insert(link);
     }
-    return status.has_value();
+    if (const auto all = links_.list()) {
+      for (const Link& link : *all) {
+        if (is_merging_end(link, alias_)) made.about.links.insert(link.index);
+      }
+    }
+    return made;
   }
 
   // nullopt: it was not made, which is told.
   std::optional<Link> make_port() {
     const bool made =
         act(wanted_.name, kMakePort, [this] { return make_tap(wanted_.name, TapAccess{}); });
-    if (!made || !mends_) return std::nullopt;
-    is_new_ = true;
+    if (!made || !port_upkeep_.mends()) return std::nullopt;
+    port_upkeep_.is_new(wanted_.name);
     auto port = find_link(links_, wanted_.name);
     if (!port || !*port) {
       complain(wanted_.name, "it disappeared as soon as it was created");
       return std::nullopt;
     }
-    const std::string alias = alias_of(mark_, wanted_.guest_tap);
-    if (!act(wanted_.name, kSignPort, [&] { return links_.set_mark((*port)->index, alias); })) {
+    if (!act(wanted_.name, kSign, [&] { return links_.set_mark((*port)->index, alias_); })) {
       static_cast<void>(links_.remove((*port)->index));
       return std::nullopt;
     }
-    (*port)->mark = alias;
+    (*port)->mark = alias_;
     // A kernel without IPv6 has no such thing to forbid.
     static_cast<void>(links_.forbid_own_address((*port)->index));
     return std::move(*port);
@@ -167,7 +157,7 @@ class PortLook {
     if (!found) {
       complain(wanted_.guest_tap, "it does not exist");
     } else if (!is_guest_tap(*found, mark_)) {
-      complain(wanted_.guest_tap, kForeign, true);
+      complain(wanted_.guest_tap, kForeignLink, true);
     } else {
       return &*found;
     }
@@ -177,82 +167,43 @@ class PortLook {
   // True: frames may come to it.
   bool adjust_port(const Link& port, int guest_tap) {
     if (!is_port(port, mark_)) {
-      complain(wanted_.name, kForeign, true);
+      complain(wanted_.name, kForeignLink, true);
       return false;
     }
-    const int index = port.index;
-    const std::string alias = alias_of(mark_, wanted_.guest_tap);
-    if (port.mark != alias) {
-      act(port.name, kSignPort, [&] { return links_.set_mark(index, alias); });
-    }
-    if (port.master != 0) act(port.name, kFreePort, [&] { return links_.set_master(index, 0); });
-    clear_addresses(port);
     // Frames of the engine reach this host only if the rules are removed, and find nothing then.
-    if (!port.silent) act(port.name, kSilencePort, [&] { return links_.forbid_ipv4(index); });
-    keep_ipv6_off(port.name);
-    if (port.mtu != wanted_.mtu) {
-      act(port.name, kSizePort, [&] { return links_.set_mtu(index, wanted_.mtu); });
-    }
-    if (port.queue_length != kWaitingFrames) {
-      act(port.name, kQueuePort, [&] { return links_.set_queue_length(index, kWaitingFrames); });
-    }
-    const bool walled = wall_port(index, guest_tap);
-    if (!walled || port.up) return walled;
-    return act(port.name, kRaisePort, [&] { return links_.set_up(index); });
+    port_upkeep_.keep_quiet(port,
+                            {.alias = alias_, .mtu = wanted_.mtu, .queue_length = kWaitingFrames});
+    return port_upkeep_.keep_rules(port, rules_of_port(wanted_.mac, guest_tap)) &&
+           port_upkeep_.keep_up(port);
   }
 
-  void clear_addresses(const Link& port) {
-    const auto addresses = links_.ipv4_addresses();
-    if (!addresses) return complain(port.name, addresses.error().message);
-    const auto own = addresses->find(port.index);
-    if (own == addresses->end()) return;
-    for (const Ipv4Interface& address : own->second) {
-      act(port.name, kClearPort, [&] { return links_.remove_address(port.index, address); });
-    }
+  void keep_pair(RoceWays& ways) {
+    if (wanted_.merges == Merges::kNothing) return;
+    ways.merging_end = keep_merging_pair(links_, pair_upkeep_,
+                                         {.merging = wanted_.merging_end,
+                                          .filling = wanted_.filling_end,
+                                          .alias = alias_,
+                                          .mac = wanted_.mac,
+                                          .mtu = wanted_.mtu,
+                                          .port = ways.port});
+    ways.merges = wanted_.merges;
   }
 
-  void keep_ipv6_off(const std::string& link) {
-    const Result<bool> is_on = is_ipv6_on(link);
-    if (is_on && !*is_on) return;
-    if (!is_on) return complain(link, "cannot look at IPv6: " + is_on.error().message);
-    act(link, kSilenceIpv6, [&link]() -> Status {
-      const Result<bool> off = turn_ipv6_off(link);
-      return off ? Status() : std::unexpected(off.error());
-    });
+  // Of an earlier daemon. Nothing comes to it any more.
+  void remove_pair() {
+    const auto all = links_.list();
+    if (!all || std::ranges::none_of(*all, [this](const Link& link) {
+          return link.kind == "veth" && link.mark == alias_;
+        })) {
+      return;
+    }
+    act(wanted_.name, kNoPair, [this] { return remove_merging_pairs(links_, alias_); });
   }
 
-  // The rules for what the engine writes. All rules on the port are ours, so if one is not as it is
-  // wanted all are made again: with none, the frames go nowhere.
-  bool wall_port(int port, int guest_tap) {
-    const std::vector<TrafficRule> wanted = rules_of_port(wanted_.mac, guest_tap);
-    const auto hook = rules_.hook(port);
-    const auto received = rules_.list(port, Direction::kReceived);
-    const auto sent = rules_.list(port, Direction::kSent);
-    if (!hook || !received || !sent) {
-      complain(wanted_.name, "cannot list its rules for frames");
-      return false;
-    }
-    const RuleDifference difference = compare(*received, wanted);
-    if (*hook == "clsact" && difference.is_good() && difference.foreign.empty() && sent->empty()) {
-      return true;
-    }
-    const bool empty = received->empty() && sent->empty();
-    return act(wanted_.name, empty ? kHook : kRules, [&] {
-      if (!hook->empty()) {
-        if (Status gone = rules_.remove_hook(port); !gone) return gone;
-      }
-      Status done = rules_.add_hook(port);
-      for (std::size_t i = 0; done && i < wanted.size(); ++i) {
-        done = rules_.set(port, Direction::kReceived, wanted[i]);
-      }
-      return done;
-    });
-  }
-
-  // If `port` is 0, no port can take the frames.
-  void tie_guest(int guest_tap, int port) {
+  // If there is no port, none can take the frames.
+  void tie_guest(int guest_tap, const RoceWays& ways) {
     std::vector<TrafficRule> wanted;
-    if (port != 0) wanted = rules_to_guest(wanted_.mac, port);
+    if (ways.port != 0) wanted = rules_to_guest(wanted_.mac, ways);
     const auto hook = rules_.hook(guest_tap);
     const auto found = rules_.list(guest_tap, Direction::kSent);
     if (!hook || !found) return complain(wanted_.guest_tap, "cannot list its rules for frames");
@@ -300,9 +251,9 @@ class PortLook {
   TrafficRules& rules_;
   const std::string& mark_;
   const WantedRocePort& wanted_;
-  const bool mends_;
-  bool is_new_ = false;
-  MadeRocePort made_;
+  const std::string alias_;
+  LinkUpkeep port_upkeep_;  // the guest's tap too
+  LinkUpkeep pair_upkeep_;
 };
 
 // Our rules of the guest's tap, and its hook if no other program uses it.
@@ -324,7 +275,8 @@ Result<Link> find_port(Links& links, const std::string& mark, const std::string&
   auto found = find_link(links, name);
   if (!found) return std::unexpected(found.error());
   if (!*found) return fail(Errc::kNotFound, name + ": no such interface");
-  if (!is_port(**found, mark)) return fail(Errc::kBadState, fmt::format("{}: {}", name, kForeign));
+  if (!is_port(**found, mark))
+    return fail(Errc::kBadState, fmt::format("{}: {}", name, kForeignLink));
   return std::move(**found);
 }
 
@@ -354,6 +306,8 @@ Status remove_roce_port(const std::string& mark, const std::string& name,
   if (*guest && is_guest_tap(**guest, mark)) {
     if (Status untied = untie(tools->rules, (*guest)->index); !untied) return untied;
   }
+  if (Status gone = remove_merging_pairs(tools->links, alias_of(mark, guest_tap)); !gone)
+    return gone;
   const auto port = find_link(tools->links, name);
   if (!port) return std::unexpected(port.error());
   if (!*port || !is_port(**port, mark)) return {};
@@ -366,10 +320,17 @@ Result<std::vector<RocePortName>> list_roce_ports(const std::string& mark) {
   const auto all = links->list();
   if (!all) return std::unexpected(all.error());
   std::vector<RocePortName> ports;
+  const auto guest_tap_of = [&mark](const Link& link) {
+    return link.mark.substr(mark.size(), link.mark.size() - mark.size() - kRocePortEnd.size());
+  };
   for (const Link& link : *all) {
-    if (!is_port(link, mark)) continue;
-    const std::size_t length = link.mark.size() - mark.size() - kRocePortEnd.size();
-    ports.push_back({.name = link.name, .guest_tap = link.mark.substr(mark.size(), length)});
+    if (is_port(link, mark)) ports.push_back({.name = link.name, .guest_tap = guest_tap_of(link)});
+  }
+  for (const Link& link : *all) {
+    if (!is_merging_end(link, mark)) continue;
+    std::string guest_tap = guest_tap_of(link);
+    const auto port = std::ranges::find(ports, guest_tap, &RocePortName::guest_tap);
+    if (port == ports.end()) ports.push_back({.name = {}, .guest_tap = std::move(guest_tap)});
   }
   return ports;
 }

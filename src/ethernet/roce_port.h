@@ -9,6 +9,10 @@
 //   engine that is taken over cannot send ARP, or speak with another's address;
 // - frames with a priority tag reach the engine with it.
 //
+// Where the kernel can, frames of RoCE v2 pass a merging pair first, which makes one of many
+// (merging_pair.h). What the engine writes does not. A port whose pair cannot be made, or is not as
+// it must be, receives packets one by one.
+//
 // That wall has one gap where frames have vnet headers: a frame can ask for a checksum of a part of
 // itself, which the kernel fills in where the frame leaves, after the rules have looked. So two
 // bytes beyond the first 20 can leave with another value than the rules saw: another protocol or
@@ -36,12 +40,13 @@
 
 #include "base/result.h"
 #include "ethernet/frame_filter.h"
+#include "ethernet/merging_ability.h"
 #include "ethernet/offload_tap.h"
 #include "ethernet/switch_links.h"
 
 namespace paravane::ethernet {
 
-// Ends the alias of a port, so that it is not taken for a guest's tap.
+// Ends the alias of a port and of its pair, so that it is not taken for a guest's tap.
 inline constexpr std::string_view kRocePortEnd = "~";
 
 struct WantedRocePort {
@@ -49,10 +54,15 @@ struct WantedRocePort {
   std::string guest_tap;  // "pv-db1"
   MacBytes mac{};         // the adapter's
   std::uint32_t mtu = 1500;
+  Merges merges = Merges::kNothing;  // what the merging pair gets; kNothing: there is no pair
+  std::string merging_end{};         // "pvm-db1", at most 15 characters
+  std::string filling_end{};         // "pvf-db1", likewise
 };
 
 struct MadeRocePort {
   std::vector<LinkProblem> problems;  // what remains, and the interface that it is about
+  // What is wrong with the merging pair, so that packets come one by one; empty: nothing.
+  std::string unmerged{};
   std::vector<LinkChange> changes;
   // Interfaces whose changes, and whose rules' changes, require another call.
   LinkFilter about;
@@ -67,14 +77,14 @@ Result<MadeRocePort> ensure_roce_port(const std::string& mark, const WantedRoceP
 Result<std::vector<LinkProblem>> check_roce_port(const std::string& mark,
                                                  const WantedRocePort& wanted);
 
-// Removes the port, and our rules from the guest's tap. Does nothing about what is not there or not
-// ours. Errors: kIo.
+// Removes the port with its merging pair, and our rules from the guest's tap. Does nothing about
+// what is not there or not ours. Errors: kIo.
 Status remove_roce_port(const std::string& mark, const std::string& name,
                         const std::string& guest_tap);
 
 // A port that exists.
 struct RocePortName {
-  std::string name;
+  std::string name;  // empty: only its merging pair is left, or a part of that
   std::string guest_tap;
 };
 Result<std::vector<RocePortName>> list_roce_ports(const std::string& mark);

@@ -7,6 +7,7 @@ namespace paravane::ethernet {
 namespace {
 
 // Not a number that tc(8) gives to a rule by itself: those count down from 49152.
+constexpr std::uint16_t kFills = 4790;
 constexpr std::uint16_t kTakes = 4791;
 constexpr std::uint16_t kDrops = 4792;
 
@@ -21,6 +22,7 @@ constexpr std::uint8_t kGroup = 0x01;  // in the first byte of a MAC address
 constexpr std::uint32_t kNetwork = ETH_HLEN;
 constexpr std::uint32_t kUdpOverIpv4 = kNetwork + 20;
 constexpr std::uint32_t kUdpOverIpv6 = kNetwork + 40;
+constexpr std::uint32_t kChecksum = 6;  // in UDP's header
 
 FrameFilter add_ipv4(FrameFilter filter) {
   filter.half_is(kType, ETH_P_IP).byte_is(kNetwork, 0x45);  // five words long: no options
@@ -46,14 +48,56 @@ TrafficRule take(std::uint32_t number, const FrameFilter& filter, RuleAct act, i
 
 }  // namespace
 
-std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port) {
+std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, const RoceWays& ways) {
   const FrameFilter any = FrameFilter().has_no_vlan();
   const FrameFilter own = FrameFilter(any).mac_is(kDestination, mac);
   const FrameFilter group = FrameFilter(any).byte_is(kDestination, kGroup, kGroup);
-  return {take(1, add_ipv4(own), RuleAct::kSend, port),
-          take(2, add_ipv6(own), RuleAct::kSend, port), take(3, add_v1(own), RuleAct::kSend, port),
-          take(4, add_ipv4(group), RuleAct::kSend, port),
-          take(5, add_ipv6(group), RuleAct::kSend, port)};
+  const bool is_paired = ways.merging_end != 0;
+  const int ipv4 = is_paired && ways.merges == Merges::kAll ? ways.merging_end : ways.port;
+  const int ipv6 = is_paired && ways.merges != Merges::kNothing ? ways.merging_end : ways.port;
+  return {take(1, add_ipv4(own), RuleAct::kSend, ipv4),
+          take(2, add_ipv6(own), RuleAct::kSend, ipv6),
+          take(3, add_v1(own), RuleAct::kSend, ways.port),
+          take(4, add_ipv4(group), RuleAct::kSend, ipv4),
+          take(5, add_ipv6(group), RuleAct::kSend, ipv6)};
+}
+
+namespace {
+
+// RoCE v2 to the adapter or a group, and nothing else.
+std::vector<TrafficRule> only_v2(const MacBytes& mac, int to) {
+  std::vector<TrafficRule> rules = {drop_all(kDrops, 1)};
+  for (const TrafficRule& rule :
+       rules_to_guest(mac, {.port = 0, .merging_end = to, .merges = Merges::kAll})) {
+    if (rule.to != 0) rules.push_back(rule);
+  }
+  return rules;
+}
+
+TrafficRule fill(std::uint32_t number, const FrameFilter& filter, std::uint32_t udp, int to) {
+  TrafficRule rule =
+      take(number, FrameFilter(filter).half_is(udp + kChecksum, 0), RuleAct::kSend, to);
+  rule.preference = kFills;
+  rule.checksum_at = udp + kChecksum - kNetwork;
+  return rule;
+}
+
+}  // namespace
+
+std::vector<TrafficRule> rules_of_filling_end(const MacBytes& mac, int filling_end) {
+  const FrameFilter any = FrameFilter().has_no_vlan();
+  const FrameFilter own = FrameFilter(any).mac_is(kDestination, mac);
+  const FrameFilter group = FrameFilter(any).byte_is(kDestination, kGroup, kGroup);
+  std::vector<TrafficRule> rules = only_v2(mac, filling_end);
+  rules.push_back(fill(1, add_ipv4(own), kUdpOverIpv4, filling_end));
+  rules.push_back(fill(2, add_ipv6(own), kUdpOverIpv6, filling_end));
+  rules.push_back(fill(4, add_ipv4(group), kUdpOverIpv4, filling_end));
+  rules.push_back(fill(5, add_ipv6(group), kUdpOverIpv6, filling_end));
+  return rules;
+}
+
+std::vector<TrafficRule> rules_of_merging_end(const MacBytes& mac, int port) {
+  return only_v2(mac, port);
 }
 
 std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap) {

@@ -1,5 +1,6 @@
-// The rules of traffic control that tie an adapter's RoCE port to the tap of its guest: see
-// roce_port.h. They are values; traffic_rules.h gives them to the kernel.
+// The rules of traffic control that tie an adapter's RoCE port to the tap of its guest, and to the
+// pair of interfaces that merges packets before it: see roce_port.h and merging_pair.h. They are
+// values; traffic_rules.h gives them to the kernel.
 //
 // Formats: RoCE v1 and v2, InfiniBand Architecture Specification, volume 1, annexes A16 and A17.
 
@@ -8,9 +9,17 @@
 #include <vector>
 
 #include "ethernet/frame_filter.h"
+#include "ethernet/merging_ability.h"
 #include "ethernet/traffic_rules.h"
 
 namespace paravane::ethernet {
+
+// Where the guest's tap sends RoCE frames instead, as indices of interfaces.
+struct RoceWays {
+  int port = 0;
+  int merging_end = 0;               // of a pair before the port; 0: there is none
+  Merges merges = Merges::kNothing;  // what goes to the pair
+};
 
 // For frames that the guest's tap sends, which are those to the guest. RoCE v2 to the adapter's MAC
 // address or a group goes to the port: UDP to port 4791, in IPv4 without options and not a
@@ -18,7 +27,17 @@ namespace paravane::ethernet {
 // RoCE to others, which a bridge floods to all taps as long as it does not know them, does not. A
 // priority tag does not matter, and the port sends it with the frame; a frame of a VLAN stays the
 // guest's. All else is left to the guest.
-std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, int port);
+//
+// All packets of a flow go one way, so that none passes another.
+std::vector<TrafficRule> rules_to_guest(const MacBytes& mac, const RoceWays& ways);
+
+// For frames that the filling end of the pair receives, none of which is to be cut any more. RoCE
+// v2 as above is sent back, with a UDP checksum: a packet without one gets one first. All else is
+// dropped. `filling_end`: its own index.
+std::vector<TrafficRule> rules_of_filling_end(const MacBytes& mac, int filling_end);
+
+// For frames that the merging end receives. RoCE v2 as above goes to the port, all else is dropped.
+std::vector<TrafficRule> rules_of_merging_end(const MacBytes& mac, int port);
 
 // For frames that the port receives, which are those that the engine writes. RoCE as above, without
 // a tag, and from the adapter's MAC address goes on as if the guest had sent it. All else is

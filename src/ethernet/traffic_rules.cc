@@ -6,7 +6,9 @@
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_csum.h>
 #include <linux/tc_act/tc_mirred.h>
+#include <linux/tc_act/tc_pedit.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 
@@ -25,6 +27,8 @@ namespace {
 constexpr const char* kHookKind = "clsact";
 constexpr const char* kClassifier = "bpf";
 constexpr const char* kRedirect = "mirred";
+constexpr const char* kEditKind = "pedit";
+constexpr const char* kChecksumKind = "csum";
 constexpr std::string_view kCookie = "paravane";  // the kernel takes 16 bytes
 constexpr std::uint32_t kHookHandle = TC_H_MAKE(TC_H_CLSACT, 0U);
 
@@ -77,26 +81,98 @@ tcmsg header_of_rule(int link, Direction direction, const TrafficRule& rule) {
   return header;
 }
 
-void put_action(Message& actions, const TrafficRule& rule) {
-  tc_mirred mirred{};
-  mirred.action = TC_ACT_STOLEN;
-  mirred.eaction = rule.act == RuleAct::kSend ? TCA_EGRESS_REDIR : TCA_INGRESS_REDIR;
-  mirred.ifindex = static_cast<std::uint32_t>(rule.to);
-  actions.nest(1, [&mirred](Message& action) {
-    action.text(TCA_ACT_KIND, kRedirect);
-    action.nest(TCA_ACT_OPTIONS, [&mirred](Message& options) {
-      options.bytes(TCA_MIRRED_PARMS, &mirred, sizeof mirred);
+// One action of a rule. `option`: the attribute in which its kind has its settings.
+template <std::size_t N>
+void put_action(Message& actions, int place, const char* kind, int option,
+                const std::array<std::byte, N>& settings) {
+  actions.nest(place, [&](Message& action) {
+    action.text(TCA_ACT_KIND, kind);
+    action.nest(TCA_ACT_OPTIONS, [&](Message& options) {
+      options.bytes(option, settings.data(), static_cast<int>(settings.size()));
     });
     action.bytes(TCA_ACT_COOKIE, kCookie.data(), static_cast<int>(kCookie.size()));
   });
 }
 
-// What the rule does with a frame, and whether it is marked as ours.
-void read_action(const nlattr* actions, ListedRule& listed) {
-  // Ours have one action. A rule with more is another's.
-  const auto list = inside<TCA_ACT_MAX_PRIO>(actions);
-  const auto action = inside<TCA_ACT_MAX>(list[1]);
-  if (list[2] != nullptr || kind_of(action[TCA_ACT_KIND]) != kRedirect) return;
+template <typename T>
+std::array<std::byte, sizeof(T)> bytes_of(const T& settings) {
+  std::array<std::byte, sizeof(T)> bytes{};
+  std::memcpy(bytes.data(), &settings, sizeof settings);
+  return bytes;
+}
+
+// The kernel edits words of four bytes at multiples of four. tc_pedit_sel is followed by its keys.
+constexpr std::uint32_t kWord = 4;
+constexpr std::uint32_t kSecondHalf = 2;
+using OneEdit = std::array<std::byte, sizeof(tc_pedit_sel) + sizeof(tc_pedit_key)>;
+
+// Makes the half word at this offset 1, which was 0.
+OneEdit edit_of(std::uint32_t checksum_at) {
+  tc_pedit_sel edit{};
+  edit.action = TC_ACT_PIPE;
+  edit.nkeys = 1;
+  tc_pedit_key key{};
+  key.off = checksum_at - kSecondHalf;
+  key.mask = htonl(0xFFFF0000);  // what is left as it is
+  key.val = htonl(1);
+  OneEdit bytes{};
+  std::memcpy(bytes.data(), &edit, sizeof edit);
+  std::memcpy(bytes.data() + sizeof edit, &key, sizeof key);
+  return bytes;
+}
+
+// A checksum of 0 says that there is none, and `csum` leaves it so. Hence the edit.
+void put_actions(Message& actions, const TrafficRule& rule) {
+  int place = 1;
+  if (rule.checksum_at != 0) {
+    put_action(actions, place++, kEditKind, TCA_PEDIT_PARMS, edit_of(rule.checksum_at));
+    tc_csum checksum{};
+    checksum.action = TC_ACT_PIPE;
+    checksum.update_flags = TCA_CSUM_UPDATE_FLAG_UDP;
+    put_action(actions, place++, kChecksumKind, TCA_CSUM_PARMS, bytes_of(checksum));
+  }
+  tc_mirred mirred{};
+  mirred.action = TC_ACT_STOLEN;
+  mirred.eaction = rule.act == RuleAct::kSend ? TCA_EGRESS_REDIR : TCA_INGRESS_REDIR;
+  mirred.ifindex = static_cast<std::uint32_t>(rule.to);
+  put_action(actions, place, kRedirect, TCA_MIRRED_PARMS, bytes_of(mirred));
+}
+
+using Action = Attributes<TCA_ACT_MAX>;
+
+bool is_marked(const Action& action) {
+  const nlattr* cookie = action[TCA_ACT_COOKIE];
+  return cookie != nullptr && nla_len(cookie) == static_cast<int>(kCookie.size()) &&
+         std::memcmp(nla_data(cookie), kCookie.data(), kCookie.size()) == 0;
+}
+
+// 0: it is not as edit_of() makes one. The kernel counts references in the settings.
+std::uint32_t read_edit(const Action& action) {
+  if (kind_of(action[TCA_ACT_KIND]) != kEditKind) return 0;
+  const auto found =
+      value_of<OneEdit>(inside<TCA_PEDIT_MAX>(action[TCA_ACT_OPTIONS])[TCA_PEDIT_PARMS]);
+  if (!found) return 0;
+  tc_pedit_sel edit{};
+  tc_pedit_key key{};
+  std::memcpy(&edit, found->data(), sizeof edit);
+  std::memcpy(&key, found->data() + sizeof edit, sizeof key);
+  const std::uint32_t at = key.off + kSecondHalf;
+  tc_pedit_key wanted{};
+  std::memcpy(&wanted, edit_of(at).data() + sizeof edit, sizeof wanted);
+  const bool same = edit.nkeys == 1 && edit.action == TC_ACT_PIPE && key.off % kWord == 0 &&
+                    std::memcmp(&key, &wanted, sizeof key) == 0;
+  return same ? at : 0;
+}
+
+bool is_checksum(const Action& action) {
+  if (kind_of(action[TCA_ACT_KIND]) != kChecksumKind) return false;
+  const auto found =
+      value_of<tc_csum>(inside<TCA_CSUM_MAX>(action[TCA_ACT_OPTIONS])[TCA_CSUM_PARMS]);
+  return found && found->action == TC_ACT_PIPE && found->update_flags == TCA_CSUM_UPDATE_FLAG_UDP;
+}
+
+void read_redirect(const Action& action, ListedRule& listed) {
+  if (kind_of(action[TCA_ACT_KIND]) != kRedirect) return;
   const auto mirred =
       value_of<tc_mirred>(inside<TCA_MIRRED_MAX>(action[TCA_ACT_OPTIONS])[TCA_MIRRED_PARMS]);
   const bool redirects =
@@ -104,9 +180,19 @@ void read_action(const nlattr* actions, ListedRule& listed) {
   if (!redirects) return;
   listed.rule.act = mirred->eaction == TCA_EGRESS_REDIR ? RuleAct::kSend : RuleAct::kReceive;
   listed.rule.to = static_cast<int>(mirred->ifindex);
-  const nlattr* cookie = action[TCA_ACT_COOKIE];
-  listed.marked = cookie != nullptr && nla_len(cookie) == static_cast<int>(kCookie.size()) &&
-                  std::memcmp(nla_data(cookie), kCookie.data(), kCookie.size()) == 0;
+  listed.marked = is_marked(action);
+}
+
+// What the rule does with a frame, and whether it is marked as ours. Ours have one action, or three
+// of which the first two fill in a checksum. A rule with others is another's.
+void read_actions(const nlattr* actions, ListedRule& listed) {
+  const auto list = inside<TCA_ACT_MAX_PRIO>(actions);
+  const Action first = inside<TCA_ACT_MAX>(list[1]);
+  if (list[2] == nullptr) return read_redirect(first, listed);
+  if (list[3] == nullptr || list[4] != nullptr || !is_checksum(inside<TCA_ACT_MAX>(list[2])))
+    return;
+  listed.rule.checksum_at = read_edit(first);
+  if (listed.rule.checksum_at != 0) read_redirect(inside<TCA_ACT_MAX>(list[3]), listed);
 }
 
 void read_program(const nlattr* attribute, std::vector<sock_filter>& program) {
@@ -134,7 +220,7 @@ std::optional<ListedRule> read_rule(nlmsghdr* header, int link) {
   const auto flags = value_of<std::uint32_t>(options[TCA_BPF_FLAGS]).value_or(0);
   const auto hardware = value_of<std::uint32_t>(options[TCA_BPF_FLAGS_GEN]).value_or(0);
   const bool is_verdict = (flags & TCA_BPF_FLAG_ACT_DIRECT) != 0;
-  if (!is_verdict) read_action(options[TCA_BPF_ACT], listed);
+  if (!is_verdict) read_actions(options[TCA_BPF_ACT], listed);
   const bool other_frames = (info->tcm_info & 0xFFFF) != htons(ETH_P_ALL);
   // One that is not as we make them is told from ours by having no program.
   if (other_frames || (hardware & TCA_CLS_FLAGS_SKIP_SW) != 0 ||
@@ -157,7 +243,8 @@ bool operator==(const TrafficRule& one, const TrafficRule& other) {
     return a.code == b.code && a.jt == b.jt && a.jf == b.jf && a.k == b.k;
   };
   return one.preference == other.preference && one.number == other.number && one.act == other.act &&
-         one.to == other.to && std::ranges::equal(one.program, other.program, same);
+         one.to == other.to && one.checksum_at == other.checksum_at &&
+         std::ranges::equal(one.program, other.program, same);
 }
 
 TrafficRule drop_all(std::uint16_t preference, std::uint32_t number) {
@@ -283,12 +370,16 @@ Status TrafficRules::set(int link, Direction direction, const TrafficRule& rule)
     if (rule.act == RuleAct::kDrop) {
       options.u32(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
     } else {
-      options.nest(TCA_BPF_ACT, [&rule](Message& actions) { put_action(actions, rule); });
+      options.nest(TCA_BPF_ACT, [&rule](Message& actions) { put_actions(actions, rule); });
     }
   });
-  return judge_change(socket_->send(message),
-                      "this kernel lacks the classifier bpf or the action mirred. Load their "
-                      "modules cls_bpf and act_mirred");
+  return judge_change(
+      socket_->send(message),
+      rule.checksum_at == 0
+          ? "this kernel lacks the classifier bpf or the action mirred. Load their modules cls_bpf "
+            "and act_mirred"
+          : "this kernel lacks the action pedit or csum. Load their modules act_pedit and "
+            "act_csum");
 }
 
 Status TrafficRules::remove(int link, Direction direction, const TrafficRule& rule) {

@@ -5,7 +5,8 @@
 // The rules hang on the queueing discipline `clsact` of the interface, use the classifier `bpf` and
 // the action `mirred`. These are the kernel's modules sch_ingress, cls_bpf and act_mirred, which
 // the kernel loads when a rule needs them. A frame is dropped by the verdict of the classifier
-// itself and not by an action, so the module act_gact is not needed.
+// itself and not by an action, so the module act_gact is not needed. A rule that fills in a
+// checksum has the actions `pedit` and `csum` too (act_pedit, act_csum).
 //
 // Other programs can add rules of their own to the same interface. A rule that this class creates
 // carries a cookie, by which it is recognized.
@@ -45,6 +46,10 @@ struct TrafficRule {
   std::vector<sock_filter> program{};
   RuleAct act = RuleAct::kDrop;
   int to = 0;  // the index of the other interface; 0: it is gone, and the frames are dropped
+  // Where a UDP checksum is that is 0 and is filled in first, in bytes from the network header: 26
+  // or 46, or 0, and none is. Not of kDrop. REQUIRES: the program matches no frame that is to be
+  // cut into packets, for the kernel would fill in one checksum for all of it.
+  std::uint32_t checksum_at = 0;
 };
 bool operator==(const TrafficRule& one, const TrafficRule& other);
 
@@ -79,7 +84,7 @@ class TrafficRules {
   TrafficRules& operator=(TrafficRules&&) noexcept;
 
   // Errors of all functions below: kUnsupported (the kernel lacks a module, which the message
-  // names), kIo; both with the kernel's message.
+  // names; set() finds that an action is lacking, too), kIo; both with the kernel's message.
 
   // The queueing discipline on which rules of the interface hang: "clsact", "ingress" (another
   // program's, on which rules cannot hang), or empty.
