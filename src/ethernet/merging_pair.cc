@@ -37,7 +37,8 @@ class PairLook {
       upkeep_.keep_quiet(*end, {.alias = wanted_.alias, .mtu = wanted_.mtu});
     }
     const bool ready =
-        keep_features(merging.name) &&
+        keep_features(merging.name, features_of_merging_end) &&
+        keep_features(filling.name, features_of_filling_end) &&
         upkeep_.keep_rules(filling, rules_of_filling_end(wanted_.mac, filling.index)) &&
         upkeep_.keep_rules(merging, rules_of_merging_end(wanted_.mac, wanted_.port)) &&
         upkeep_.keep_up(filling) && upkeep_.keep_up(merging);
@@ -99,13 +100,14 @@ class PairLook {
     return ends;
   }
 
-  bool keep_features(const std::string& link) {
+  bool keep_features(const std::string& link,
+                     std::vector<FeatureWish> (*wanted)(const LinkFeatures& known)) {
     auto features = LinkFeatures::read(link);
     if (!features) {
       upkeep_.complain(link, features.error().message);
       return false;
     }
-    const std::vector<FeatureWish> wishes = features_of_merging_end(*features);
+    const std::vector<FeatureWish> wishes = wanted(*features);
     if (features->differences(wishes).empty()) return true;
     return upkeep_.act(link, kFeatures, [&] { return features->set(wishes); });
   }
@@ -137,15 +139,21 @@ Status remove_merging_pairs(Links& links, const std::string& alias) {
   return {};
 }
 
-std::vector<FeatureWish> features_of_merging_end(const LinkFeatures& known) {
-  std::vector<FeatureWish> wishes = {{.name = "rx-gro", .on = true},
-                                     {.name = "rx-udp-gro-forwarding", .on = true},
-                                     {.name = "rx-gro-list", .on = false}};
+std::vector<FeatureWish> features_of_filling_end(const LinkFeatures& known) {
+  std::vector<FeatureWish> wishes;
   for (const std::string& name : known.names()) {
     if (name.starts_with("tx-") && name.ends_with("-segmentation")) {
       wishes.push_back({.name = name, .on = false});
     }
   }
+  return wishes;
+}
+
+std::vector<FeatureWish> features_of_merging_end(const LinkFeatures& known) {
+  std::vector<FeatureWish> wishes = features_of_filling_end(known);
+  wishes.push_back({.name = "rx-gro", .on = true});
+  wishes.push_back({.name = "rx-udp-gro-forwarding", .on = true});
+  wishes.push_back({.name = "rx-gro-list", .on = false});
   return wishes;
 }
 

@@ -55,7 +55,11 @@ bool is_merging_end(const Link& link, const std::string& mark);
 // Removes the pairs with this alias. Errors: kIo.
 Status remove_merging_pairs(Links& links, const std::string& alias);
 
-// What the merging end does with frames, of the features that the kernel knows.
+// What the ends do with frames, of the features that the kernel knows. Neither sends a frame of
+// many packets: the merging end for the reason above, and the filling end since the other's GRO
+// does not look at what comes from an end that cuts TCP apart (veth_skb_is_eligible_for_gro() of
+// Linux).
 std::vector<FeatureWish> features_of_merging_end(const LinkFeatures& known);
+std::vector<FeatureWish> features_of_filling_end(const LinkFeatures& known);
 
 }  // namespace paravane::ethernet

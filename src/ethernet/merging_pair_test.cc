@@ -144,6 +144,7 @@ TEST_F(MergingPairTest, IsMendedWhereAnotherProgramChangedIt) {
                    "IPv6 was enabled"),
         std::tuple("ethtool -K pvm-db1 rx-udp-gro-forwarding off", "pvm-db1", "merged or cut"),
         std::tuple("ethtool -K pvm-db1 tx-udp-segmentation on", "pvm-db1", "merged or cut"),
+        std::tuple("ethtool -K pvf-db1 tso on", "pvf-db1", "merged or cut"),
         std::tuple("ethtool -K pvm-db1 gro off", "pvm-db1", "merged or cut")}) {
     ASSERT_EQ(std::system((std::string(command) + " >/dev/null 2>&1").c_str()), 0) << command;
     EXPECT_THAT(*check_roce_port(kOwned, wanted_), testing::Not(IsEmpty())) << command;
