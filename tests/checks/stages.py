@@ -73,7 +73,7 @@ def has_programs(stage, *programs):
     return release in stage.options.stages or stage.build("release", *programs, is_waited_for=True)
 
 
-LAYERS = "python", "storage", "middleware", "switch", "udev"  # of the guest
+LAYERS = "python", "storage", "middleware", "switch", "traffic", "udev"  # of the guest
 
 
 def preparing(layers):
@@ -149,7 +149,7 @@ def guests(stage):
 
 
 PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwoGuests.test_every_operation",
-                  "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose", "NativeEndpoint.")
+                  "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose", "NativeEndpoint.", "NativeMerging")
 
 
 def prepare_and_run_guests(stage, guest, layers, patterns):
@@ -160,14 +160,14 @@ def prepare_and_run_guests(stage, guest, layers, patterns):
 
 def guests_trixie(stage):
     """Unmodified Linux guests: Debian 13 with its 6.12 kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "trixie", ["python"], PART_OF_GUESTS)
+    prepare_and_run_guests(stage, "trixie", ["python", "switch", "traffic"], PART_OF_GUESTS)
 
 
 def guests_backports(stage):
     """Unmodified Linux guests: Debian 13 with its backports' kernel, a part of the tests."""
     more = ("ConnectionManager", "EightAdapters", "HardwareVersions", "NvmeOverFabrics", "ScsiRdmaProtocol",
             "Quotas", "NativeFaults")
-    prepare_and_run_guests(stage, "backports", ["python", "storage"], PART_OF_GUESTS + more)
+    prepare_and_run_guests(stage, "backports", ["python", "storage", "switch", "traffic"], PART_OF_GUESTS + more)
 
 
 def run_guests(stage, guest, *patterns):
