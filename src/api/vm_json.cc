@@ -100,6 +100,7 @@ model::RoceStatus read_roce_status(JsonReader& adapter) {
   roce.open = reader.boolean("open").value_or(false);
   roce.superframes = reader.boolean("superframes").value_or(false);
   roce.closed = reader.text("closed").value_or("");
+  roce.unmerged = reader.text("unmerged").value_or("");
   if (const Status good = reader.finish_ignoring_unknown(); !good) {
     adapter.complain("roce", good.error().message);
   }
@@ -149,7 +150,10 @@ Result<model::VmSpec> whole_spec(const json& value, UnknownKeys unknown) {
 }
 
 json roce_to_json(const model::RoceStatus& roce) {
-  return {{"open", roce.open}, {"superframes", roce.superframes}, {"closed", roce.closed}};
+  return {{"open", roce.open},
+          {"superframes", roce.superframes},
+          {"closed", roce.closed},
+          {"unmerged", roce.unmerged}};
 }
 
 json adapter_to_json(const model::AdapterSpec& adapter) {

@@ -77,14 +77,15 @@ TEST(VmJson, KeepsASpecWhole) {
 }
 
 TEST(VmJson, KeepsAStatusWhole) {
-  const model::VmStatus status{.spec = full_spec(),
-                               .adapters = {{.socket = "/run/paravane/vm/db1.sock",
-                                             .state = model::VmState::kActive,
-                                             .pid = 4711,
-                                             .problem = "none \"really\"",
-                                             .roce = {.closed = "off"}},
-                                            {.socket = "/run/paravane/vm/db1.3.sock",
-                                             .roce = {.open = true, .superframes = true}}}};
+  const model::VmStatus status{
+      .spec = full_spec(),
+      .adapters = {{.socket = "/run/paravane/vm/db1.sock",
+                    .state = model::VmState::kActive,
+                    .pid = 4711,
+                    .problem = "none \"really\"",
+                    .roce = {.closed = "off"}},
+                   {.socket = "/run/paravane/vm/db1.3.sock",
+                    .roce = {.open = true, .superframes = true, .unmerged = "old"}}}};
   const auto read_back = vm_status_from_json(to_json(status));
   ASSERT_TRUE(read_back);
   EXPECT_EQ(*read_back, status);

@@ -128,6 +128,9 @@ class HostNetwork final : public model::NetworkManagement {
   bool wants_roce(const privsep::RocePortNote& port) const;
   // Why an adapter of this host reaches no native RoCE endpoints; empty: nothing is in the way.
   std::string why_no_roce(const PortUse& use) const;
+  // Why the kernel does not merge all packets that come to an adapter's RoCE port; empty: it does,
+  // or there is no port.
+  std::string why_unmerged(const model::AdapterName& adapter) const;
 
   const std::string& host() const { return config_.host; }
 

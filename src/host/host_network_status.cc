@@ -60,6 +60,13 @@ std::string HostNetwork::why_no_roce(const PortUse& use) const {
   return tap_problem(use).text;
 }
 
+std::string HostNetwork::why_unmerged(const model::AdapterName& adapter) const {
+  for (const privsep::SwitchReport::Unmerged& port : report_.unmerged) {
+    if (port.vm == adapter.vm && port.adapter == adapter.number) return port.why;
+  }
+  return {};
+}
+
 model::ApiResult<std::vector<model::SwitchStatus>> HostNetwork::list_switches() {
   std::vector<model::SwitchStatus> list;
   list.reserve(network_.switches.size());

@@ -75,7 +75,10 @@ model::RoceStatus Host::roce_status(const PortUse& use) const {
   // A port that is open reaches nothing while something is wrong with its rules.
   if (std::string why = network_->why_no_roce(use); !why.empty()) return {.closed = std::move(why)};
   const auto port = roce_ports_.find(use.adapter);
-  return port != roce_ports_.end() ? port->second : model::RoceStatus{};
+  if (port == roce_ports_.end()) return {};
+  model::RoceStatus status = port->second;
+  if (status.open) status.unmerged = network_->why_unmerged(use.adapter);
+  return status;
 }
 
 void Host::tell_roce_closed() {

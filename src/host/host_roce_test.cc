@@ -97,6 +97,20 @@ TEST_F(HostRoceTest, APortIsOpenWhenTheWorkerHasIt) {
   EXPECT_THAT(status().closed, HasSubstr("a rule of others"));
 }
 
+TEST_F(HostRoceTest, SaysWhyPacketsAreNotMerged) {
+  maker_.report.unmerged = {{.vm = "db1", .adapter = 2, .why = "another's"},
+                            {.vm = "db1", .adapter = 1, .why = "this kernel lacks an action"}};
+  ASSERT_TRUE(host_->repair_switches());
+  EXPECT_EQ(status().unmerged, "") << "of a port that is not open";
+  const UniqueFd end = open(wanted());
+  wait_until([&] { return is_open(); });
+  EXPECT_EQ(status().unmerged, "this kernel lacks an action");
+  maker_.report.unmerged.clear();
+  ASSERT_TRUE(host_->repair_switches());
+  EXPECT_TRUE(status().open);
+  EXPECT_EQ(status().unmerged, "");
+}
+
 TEST_F(HostRoceTest, APortOfAnEarlierPlanIsDropped) {
   privsep::RocePortNote early = wanted();
   early.mtu = 9000;

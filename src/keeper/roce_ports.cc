@@ -37,8 +37,10 @@ void RocePorts::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& rep
 
 void RocePorts::remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report) {
   std::set<std::string> wanted;
+  std::set<std::string> guest_taps;
   for (const privsep::SwitchPlan::RocePort& port : plan.roce_ports) {
     wanted.insert(model::roce_port_name(port.vm, port.adapter));
+    guest_taps.insert(model::tap_name(port.vm, port.adapter));
   }
   std::erase_if(given_, [&](const auto& entry) {
     return !wanted.contains(model::roce_port_name(entry.first.first, entry.first.second));
@@ -46,11 +48,11 @@ void RocePorts::remove_others(const privsep::SwitchPlan& plan, privsep::SwitchRe
   const auto there = ethernet::list_roce_ports(mark_);
   if (!there) return;  // make_links() has said so
   for (const ethernet::RocePortName& port : *there) {
-    if (wanted.contains(port.name)) continue;
+    if (wanted.contains(port.name) || guest_taps.contains(port.guest_tap)) continue;
     const Status removed = ethernet::remove_roce_port(mark_, port.name, port.guest_tap);
     if (removed || report.switches.empty()) continue;
-    report.switches.front().problems.push_back(
-        fmt::format("{}: cannot be removed: {}", port.name, removed.error().message));
+    report.switches.front().problems.push_back(fmt::format(
+        "the RoCE port of {} cannot be removed: {}", port.guest_tap, removed.error().message));
   }
 }
 
@@ -61,16 +63,24 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
   });
   const auto vds = std::ranges::find(plan.switches, tap->vds, &privsep::SwitchPlan::Switch::name);
   const std::string name = model::roce_port_name(port.vm, port.adapter);
-  const auto made =
-      ethernet::ensure_roce_port(mark_, {.name = name,
-                                         .guest_tap = model::tap_name(port.vm, port.adapter),
-                                         .mac = port.mac,
-                                         .mtu = vds->mtu});
+  if (!merging_) merging_ = ethernet::find_merging(mark_);
+  const auto made = ethernet::ensure_roce_port(
+      mark_, {.name = name,
+              .guest_tap = model::tap_name(port.vm, port.adapter),
+              .mac = port.mac,
+              .mtu = vds->mtu,
+              .merges = merging_->merges,
+              .merging_end = model::merging_end_name(port.vm, port.adapter),
+              .filling_end = model::filling_end_name(port.vm, port.adapter)});
   if (!made) return complain(port, fmt::format("{}: {}", name, made.error().message), report);
   for (const ethernet::LinkProblem& problem : made->problems) {
     complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
   }
   if (is_given(port, vds->mtu)) tell_mended(*made, vds->name, report);
+  const std::string& unmerged = made->unmerged.empty() ? merging_->lacks : made->unmerged;
+  if (!unmerged.empty()) {
+    report.unmerged.push_back({.vm = port.vm, .adapter = port.adapter, .why = unmerged});
+  }
   about.merge(made->about);
   if (made->problems.empty()) open(port, name, vds->mtu, report);
 }

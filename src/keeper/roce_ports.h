@@ -1,7 +1,8 @@
 // RocePorts makes the RoCE ports of adapters, which are second taps beside the guests' taps, and
 // opens them for the engine. It runs in the keeper (the privileged process), after the switches of
 // the same plan were made. It remembers which ports the engine has, and opens one again only if its
-// interface was replaced.
+// interface was replaced. Before each port it keeps a merging pair if this kernel can merge
+// packets, which it looks at once, before the first port.
 //
 // One thread. Blocks until the kernel responds.
 
@@ -9,12 +10,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "ethernet/link_news.h"
+#include "ethernet/merging_ability.h"
 #include "privsep/switch_plan.h"
 
 namespace paravane::keeper {
@@ -35,8 +38,8 @@ class RocePorts {
   explicit RocePorts(std::string mark) : mark_(std::move(mark)) {}
 
   // Makes the ports of the plan, and removes those of plans before it. What is wrong with a port is
-  // added to `report` as a problem of its tap, what another program had changed as mended, and what
-  // must be followed to `about`.
+  // added to `report` as a problem of its tap, why its packets are not merged as `unmerged`, what
+  // another program had changed as mended, and what must be followed to `about`.
   void make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report,
             ethernet::LinkFilter& about);
 
@@ -57,6 +60,7 @@ class RocePorts {
   void remove_others(const privsep::SwitchPlan& plan, privsep::SwitchReport& report);
 
   std::string mark_;
+  std::optional<ethernet::MergingAbility> merging_;  // nullopt: no port was wanted yet
   // Ports that the engine has.
   struct Given {
     unsigned index = 0;  // of the interface

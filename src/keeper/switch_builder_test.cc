@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "ethernet/merging_ability.h"
 #include "testing/own_network.h"
 
 namespace paravane::keeper {
@@ -124,6 +125,46 @@ TEST(SwitchBuilder, MakesAndRemovesASwitchInEitherForm) {
   EXPECT_EQ(host.make({}), privsep::SwitchReport{});
   EXPECT_FALSE(network.ip_shows("link", "pv"));
   EXPECT_TRUE(network.is_there("nic"));
+}
+
+// Kernels that lack a part of it get the packets one by one, which is no problem of the tap.
+TEST(SwitchBuilder, MakesRocePortsWithWhatMergesPacketsAndRemovesAllOfIt) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made()) << "needs root";
+  privsep::SwitchPlan plan = some_plan();
+  plan.switches[0].uplink = "";
+  plan.roce_ports = {{.vm = "db1", .adapter = 2, .mac = {2, 0, 0, 0, 0, 9}, .making = 1}};
+  const bool merges = ethernet::find_merging("paravane:1:").merges != ethernet::Merges::kNothing;
+  SwitchBuilder host(some_config());
+  for (int round = 0; round < 2; ++round) {
+    const privsep::SwitchReport report = host.make(plan);
+    EXPECT_THAT(report.taps, IsEmpty());
+    EXPECT_TRUE(network.is_there("pvr-db1.2"));
+    EXPECT_EQ(network.is_there("pvm-db1.2"), merges);
+    ASSERT_EQ(report.unmerged.empty(), merges);
+    if (merges) continue;
+    EXPECT_EQ(report.unmerged[0].vm, "db1");
+    EXPECT_EQ(report.unmerged[0].adapter, 2u);
+    EXPECT_NE(report.unmerged[0].why, "");
+  }
+  EXPECT_TRUE(host.about().names.contains("pvr-db1.2"));
+  plan.roce_ports.clear();
+  EXPECT_THAT(host.make(plan).unmerged, IsEmpty());
+  EXPECT_TRUE(network.is_there("pv-db1.2"));
+  for (const char* kind : {"pvr", "pvm", "pvf", "pvP"})
+    EXPECT_FALSE(network.ip_shows("link", kind));
+}
+
+// As a daemon that died left them, of a VM that is no more.
+TEST(SwitchBuilder, RemovesPairsOfRocePortsThatAreGone) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.ip("link add pvm-old type veth peer name pvf-old")) << "needs root";
+  ASSERT_TRUE(network.ip("link set pvm-old alias paravane:1:pv-old~"));
+  ASSERT_TRUE(network.ip("link add pvm-other type veth peer name pvf-other"));
+  ASSERT_TRUE(network.ip("link set pvm-other alias paravane:2:pv-other~"));
+  SwitchBuilder(some_config()).make(some_plan());
+  EXPECT_FALSE(network.is_there("pvm-old"));
+  EXPECT_TRUE(network.is_there("pvm-other"));
 }
 
 TEST(SwitchBuilder, TellsWhoseProblemItIs) {

@@ -33,6 +33,14 @@ std::string roce_port_name(std::string_view vm, std::uint32_t adapter) {
   return shorten("pvr-", adapter_part(vm, adapter));
 }
 
+std::string merging_end_name(std::string_view vm, std::uint32_t adapter) {
+  return shorten("pvm-", adapter_part(vm, adapter));
+}
+
+std::string filling_end_name(std::string_view vm, std::uint32_t adapter) {
+  return shorten("pvf-", adapter_part(vm, adapter));
+}
+
 std::string vmknic_port_name(std::string_view vmknic) {
   return fmt::format("{}-port", vmknic);
 }

@@ -15,6 +15,10 @@ std::string tap_name(std::string_view vm, std::uint32_t adapter = 1);
 
 // The RoCE port of an adapter: "pvr-db1", "pvr-db1.2".
 std::string roce_port_name(std::string_view vm, std::uint32_t adapter = 1);
+// Both ends of the pair of interfaces that merges packets before that port: "pvm-db1", which does
+// so, and "pvf-db1", which fills in their checksums.
+std::string merging_end_name(std::string_view vm, std::uint32_t adapter = 1);
+std::string filling_end_name(std::string_view vm, std::uint32_t adapter = 1);
 
 // The side of a VMkernel interface that is attached to a bridge: "vmk1-port".
 std::string vmknic_port_name(std::string_view vmknic);

@@ -20,6 +20,17 @@ TEST(TapName, FitsLinux) {
   EXPECT_NE(first, second);
 }
 
+TEST(RocePortName, DiffersFromThoseOfItsPair) {
+  EXPECT_EQ(roce_port_name("db1"), "pvr-db1");
+  EXPECT_EQ(merging_end_name("db1", 2), "pvm-db1.2");
+  EXPECT_EQ(filling_end_name("db1"), "pvf-db1");
+  for (const auto& name :
+       {merging_end_name("a-rather-long-name", 2), filling_end_name("a-rather-long-name", 2)}) {
+    EXPECT_EQ(name.size(), 15u);
+    EXPECT_NE(name, roce_port_name("a-rather-long-name", 2));
+  }
+}
+
 TEST(BridgeName, DiffersFromEveryTapAndVlan) {
   EXPECT_EQ(bridge_name("lan"), "pvs-lan");
   EXPECT_EQ(bridge_name("lan", 0), "pvs-lan");

@@ -152,6 +152,8 @@ struct RoceStatus {
   bool open = false;         // it does, through its RoCE port
   bool superframes = false;  // the kernel cuts what it sends into packets
   std::string closed{};      // why it does not; empty while its port is being opened
+  // Why the kernel does not merge all packets that it receives into larger frames; empty: it does.
+  std::string unmerged{};
 
   friend bool operator==(const RoceStatus&, const RoceStatus&) = default;
 };

@@ -34,10 +34,17 @@ void check_adapter(const VmCheckFacts& facts, const AdapterSpec& spec, const Roc
     return rows.fail(check, roce.closed.empty() ? "the RoCE port is not open yet" : roce.closed,
                      "paravane vds repair");
   }
-  rows.ok(check, roce.superframes
-                     ? "the RoCE port is open; this host's kernel cuts superframes into packets"
-                     : "the RoCE port is open; this host's kernel does not cut UDP into packets "
-                       "(Linux 6.2 does), so each packet is sent alone, which is slower");
+  std::string text =
+      roce.superframes ? "the RoCE port is open; this host's kernel cuts superframes into packets"
+                       : "the RoCE port is open; this host's kernel does not cut UDP into packets "
+                         "(Linux 6.2 does), so each packet is sent alone, which is slower";
+  if (!roce.superframes) return rows.ok(check, std::move(text));
+  text += roce.unmerged.empty()
+              ? ", and merges those that it receives"
+              : "; it merges none, or not all, of those that it receives, which is "
+                "slower: " +
+                    roce.unmerged;
+  rows.ok(check, std::move(text));
 }
 
 std::uint32_t path_mtu_of(std::uint32_t mtu) {

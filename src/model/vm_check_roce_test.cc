@@ -36,9 +36,10 @@ TEST(VmCheckRoce, AVmThatHasAllOfItHasNothingToCure) {
   for (const CheckRow& row : check_vm(native_facts())) {
     EXPECT_EQ(row.verdict, Verdict::kOk) << row.check << ": " << row.found;
   }
-  EXPECT_EQ(
-      row_of(native_facts(), kAdapter),
-      good(kAdapter, "the RoCE port is open; this host's kernel cuts superframes into packets"));
+  EXPECT_EQ(row_of(native_facts(), kAdapter),
+            good(kAdapter,
+                 "the RoCE port is open; this host's kernel cuts superframes into packets, and "
+                 "merges those that it receives"));
 }
 
 TEST(VmCheckRoce, BelowHardwareVersion18) {
@@ -70,6 +71,15 @@ TEST(VmCheckRoce, AKernelThatCutsNoUdpIsSlower) {
   const CheckRow row = row_of(facts, kAdapter);
   EXPECT_EQ(row.verdict, Verdict::kOk);
   EXPECT_THAT(row.found, HasSubstr("(Linux 6.2 does), so each packet is sent alone"));
+}
+
+TEST(VmCheckRoce, SaysWhetherPacketsAreMergedAndWhyNot) {
+  VmCheckFacts facts = native_facts();
+  EXPECT_THAT(row_of(facts, kAdapter).found, HasSubstr(", and merges those that it receives"));
+  facts.vm.adapters[0].roce.unmerged = "this kernel lacks the action pedit";
+  const CheckRow row = row_of(facts, kAdapter);
+  EXPECT_EQ(row.verdict, Verdict::kOk);
+  EXPECT_THAT(row.found, HasSubstr("which is slower: this kernel lacks the action pedit"));
 }
 
 TEST(VmCheckRoce, ThePathMtuIsThatOfTheSwitch) {

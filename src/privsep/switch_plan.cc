@@ -272,6 +272,9 @@ std::string print(const SwitchReport& report) {
     add(fmt::format("mended {} {} {}", mended.vds.empty() ? kNothing : mended.vds,
                     clean(mended.interface), clean(mended.text)));
   }
+  for (const SwitchReport::Unmerged& port : report.unmerged) {
+    add(fmt::format("unmerged {} {} {}", port.vm, port.adapter, clean(port.why)));
+  }
   return text;
 }
 
@@ -300,6 +303,9 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
           if (!fault) return false;
           report.taps.push_back(
               {.vm = std::move(vm), .adapter = adapter, .problem = words.rest(), .fault = *fault});
+        } else if (kind == "unmerged") {
+          report.unmerged.push_back(
+              {.vm = words.name(), .adapter = words.number(), .why = words.rest()});
         } else if (kind == "vmknic") {
           report.vmknics.push_back({.name = words.name(), .problem = words.rest()});
         } else if (kind == "management") {

@@ -87,6 +87,13 @@ struct SwitchReport {
 
     friend bool operator==(const Tap&, const Tap&) = default;
   };
+  struct Unmerged {  // a RoCE port that gets packets one by one, or those of one network protocol
+    std::string vm;
+    std::uint32_t adapter = 1;
+    std::string why;
+
+    friend bool operator==(const Unmerged&, const Unmerged&) = default;
+  };
   struct Vmknic {  // one that is not as it should be
     std::string name;
     std::string problem;
@@ -104,6 +111,7 @@ struct SwitchReport {
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
   std::vector<Vmknic> vmknics{};
+  std::vector<Unmerged> unmerged{};
   std::vector<model::MendedLink> mended{};  // of what the plan before it wanted too
   std::optional<Management> management{};   // nullopt: none has it
   std::string problem{};                    // why nothing could be done; empty: it was
@@ -120,7 +128,8 @@ Result<std::string> print(const SwitchPlan& plan);
 // kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
-// If the report is too long, repaired interfaces are left out first, then problems of taps.
+// If the report is too long, why packets are not merged is left out first, then repaired
+// interfaces, then problems of taps.
 std::string print(const SwitchReport& report);
 // Errors: kInvalidArgument.
 Result<SwitchReport> parse_switch_report(std::string_view text);

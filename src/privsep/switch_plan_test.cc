@@ -97,6 +97,7 @@ TEST(SwitchReport, ComesBackAsItWas) {
                 .adapter = 2,
                 .problem = "pv-db1.2: an interface has this name",
                 .fault = model::LinkFault::kForeign}},
+      .unmerged = {{.vm = "db1", .adapter = 2, .why = "this kernel lacks the action pedit"}},
       .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down and was brought up"},
                  {.interface = "pv-gone", .text = "it was no longer needed and was removed"}},
       .problem = ""};

@@ -54,7 +54,7 @@ class NativeRoce(SwitchTest):
     def test_is_set_and_taken_back_while_a_vm_is_attached(self):
         self.start()
         self.assertEqual(self.group()["roce"], "off")
-        self.assertEqual(self.roce(), {"open": False, "superframes": False, "closed": "port group vms has RoCE off"})
+        self.assertEqual(self.roce(), {"open": False, "superframes": False, "closed": "port group vms has RoCE off", "unmerged": ""})
         with attach(self.host.folder / "vms" / "a.sock"):
             self.assertIn("native", self.host.cli("portgroup", "set", "vms", "--roce", "native").stdout)
             self.assertIn(PORT, self.host.links())
@@ -65,7 +65,7 @@ class NativeRoce(SwitchTest):
             self.assertEqual(self.counters()["icrc_errors"], 0)
             self.host.cli("portgroup", "set", "vms", "--roce", "off")
             self.assertNotIn(PORT, self.host.links())
-            self.assertEqual(self.roce(), {"open": False, "superframes": False, "closed": "port group vms has RoCE off"})
+            self.assertEqual(self.roce(), {"open": False, "superframes": False, "closed": "port group vms has RoCE off", "unmerged": ""})
             self.assertEqual(self.counters(), {})
             self.wait_metric(0)
             self.host.cli("portgroup", "set", "vms", "--roce", "native")
