@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 import subprocess
+import time
 import zlib
 
 from network import IFF_NO_PI, IFF_TAP, IFF_VNET_HDR, TUNSETIFF, Namespace, join, run
@@ -30,6 +31,19 @@ def make(host, plan):
                           text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def changes_nothing(host, plan):
+    """Whether a look at a pair that is as it should be makes no news of it and its rules."""
+    ears = [subprocess.Popen([program, "-n", host.name, "monitor", *what], stdout=subprocess.PIPE, text=True)
+            for program, *what in (("ip", "link"), ("tc",))]
+    time.sleep(2)
+    make(host, plan)
+    time.sleep(1)
+    for ear in ears:
+        ear.terminate()
+    news = "".join(ear.communicate()[0] for ear in ears)
+    return not re.search("pv[mf]-a", news) or news
 
 
 # ---- packets ----
@@ -282,6 +296,7 @@ def main():
     print(report, flush=True)
     assert ("unmerged a 1" in report) != MERGES, report
     assert ("pvm-a" in host.links()) == MERGES
+    assert (news := changes_nothing(host, PLAN + PORT)) is True, news
     guest, port = Port(host, "pv-a"), Port(host, "pvr-a")
     run("dmesg", "-c", check=False)
     stranger = Stranger(far)
