@@ -50,7 +50,7 @@ Status try_pair(Links& links, TrafficRules& rules, const std::string& name,
   const auto listed = rules.list(link->index, Direction::kReceived);
   if (!listed) return std::unexpected(listed.error());
   if (compare(*listed, wanted).is_good()) return {};
-  return fail(Errc::kUnsupported, "this kernel does not list the rules that it was given");
+  return fail(Errc::kBadState, "this kernel does not list the rules that it was given");
 }
 
 }  // namespace
@@ -90,7 +90,9 @@ MergingAbility find_merging(const std::string& mark) {
     if (link != all->end()) static_cast<void>(links->remove(link->index));
   }
   if (tried) return ability;
-  return {.lacks = tried.error().message};
+  // A module that is loaded later is not seen: nothing looks again.
+  const bool may_be_loaded = tried.error().cause == std::errc::no_such_file_or_directory;
+  return {.lacks = tried.error().message + (may_be_loaded ? ", and restart the daemon" : "")};
 }
 
 }  // namespace paravane::ethernet

@@ -37,7 +37,8 @@ TEST(MergingAbility, IsFoundOutAndLeavesNothingBehind) {
     const MergingAbility found = find_merging("paravane:1:");
     EXPECT_EQ(found.lacks.empty(), found.merges == Merges::kAll);
     if (found.merges == Merges::kNothing) {
-      EXPECT_THAT(found.lacks, AnyOf(HasSubstr("act_pedit"), HasSubstr("Linux 6.2")));
+      EXPECT_THAT(found.lacks, AnyOf(HasSubstr("act_pedit and act_csum, and restart the daemon"),
+                                     HasSubstr("Linux 6.2")));
     }
     EXPECT_EQ(Links::open()->list()->size(), before->size());
   }
