@@ -114,6 +114,21 @@ TEST_F(DmaMapTest, UnmapIsRangeSubtraction) {
   EXPECT_EQ(memory_.usage().ranges, 3u);
 }
 
+// The map remembers the range that it found last.
+TEST_F(DmaMapTest, TheRangeThatWasUsedLastIsGoneOnceItIsUnmapped) {
+  ASSERT_TRUE(map_pages(0, 4));
+  ASSERT_TRUE(map_pages(8, 4));
+  ASSERT_TRUE(memory_.read<Le64>(page(9)));
+  memory_.unmap(page(8), 4 * kPageBytes);
+  EXPECT_EQ(memory_.read<Le64>(page(9)).error().code, Errc::kBadState);
+  ASSERT_TRUE(memory_.read<Le64>(page(1)));
+  memory_.unmap_all();
+  EXPECT_EQ(memory_.write(page(1), Le64(5)).error().code, Errc::kBadState);
+  ASSERT_TRUE(map_pages(1, 1));
+  EXPECT_TRUE(memory_.write(page(1), Le64(5)));
+  EXPECT_FALSE(memory_.read<Le64>(page(2)));
+}
+
 TEST_F(DmaMapTest, PartsThatAreLeftShowTheSameBytes) {
   for (std::uint64_t i = 0; i < kPages; ++i) ram_.write(page(i), Le64(100 + i));
   ASSERT_TRUE(map_pages(0, kPages));

@@ -181,6 +181,7 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
     range->second.size = first - range_first;
     if (range->second.large_without_file()) ++large_without_file_;
   } else {
+    last_found_ = ranges_.end();
     ranges_.erase(range);
   }
   std::uint64_t gone_last = std::min(range_last, last);
@@ -200,6 +201,7 @@ void GuestMemory::unmap_all() {
   owner_.check();
   for (const auto& [first, range] : ranges_) gone_.add(first, last_of(first, range.size));
   gone_since_.reset();
+  last_found_ = ranges_.end();
   ranges_.clear();
   large_without_file_ = 0;
   std::erase_if(files_, [](const File& entry) { return entry.idle(); });
@@ -269,10 +271,30 @@ std::uint64_t GuestMemory::page_list_quota() const {
 // ---- Access ----
 
 GuestMemory::Ranges::const_iterator GuestMemory::find(std::uint64_t addr) const {
+  const auto holds = [addr](Ranges::const_iterator range) {
+    return addr - range->first < range->second.size;
+  };
+  if (last_found_ != ranges_.end() && holds(last_found_)) return last_found_;
   const auto after = ranges_.upper_bound(addr);
   if (after == ranges_.begin()) return ranges_.end();
   const auto range = std::prev(after);
-  return addr - range->first < range->second.size ? range : ranges_.end();
+  if (!holds(range)) return ranges_.end();
+  last_found_ = range;
+  return range;
+}
+
+std::optional<GuestMemory::Piece> GuestMemory::find_piece(std::uint64_t addr, std::uint64_t length,
+                                                          Rights need) const {
+  owner_.check();
+  if (!dma_enabled() || length == 0) return std::nullopt;
+  const auto range = find(addr);
+  if (range == ranges_.end()) return std::nullopt;
+  const Range& shown = range->second;
+  const std::uint64_t offset = addr - range->first;
+  const bool reaches = length <= shown.size - offset && shown.file != nullptr &&
+                       allows(shown.rights, need) && !shown.file->failed();
+  if (!reaches) return std::nullopt;
+  return Piece{shown.file->at(shown.file_offset + offset), length, shown.file.get()};
 }
 
 template <typename Each>
@@ -304,6 +326,10 @@ Reach GuestMemory::reach_whole(std::uint64_t addr, std::uint64_t length, Rights 
 }
 
 Status GuestMemory::copy_in(GuestAddr from, std::span<std::byte> to) const {
+  if (const auto piece = find_piece(from.value, to.size(), Rights::kRead)) {
+    raw_copy::copy_bytes(to.data(), piece->host, piece->size);
+    return piece->file->failed() ? to_status(Reach::kFailed) : Status{};
+  }
   bool intact = true;
   std::byte* next = to.data();
   const Reach reach = walk(from.value, to.size(), Rights::kRead, [&](const Piece& piece) {
@@ -315,6 +341,10 @@ Status GuestMemory::copy_in(GuestAddr from, std::span<std::byte> to) const {
 }
 
 Status GuestMemory::copy_out(GuestAddr to, std::span<const std::byte> from) {
+  if (const auto piece = find_piece(to.value, from.size(), Rights::kWrite)) {
+    raw_copy::copy_bytes(piece->host, from.data(), piece->size);
+    return piece->file->failed() ? to_status(Reach::kFailed) : Status{};
+  }
   // The whole of it is looked at first: a half-written object is of no use.
   if (const Reach reach = reach_whole(to.value, from.size(), Rights::kWrite); reach != Reach::kOk) {
     return to_status(reach);

@@ -75,10 +75,10 @@ class GuestMemory {
   };
 
   // Used if Limits::page_list_bytes is 0. The quota is enough to register every mapped page twice,
-  // even if no two pages are adjacent (40 bytes per page). It is never below kLeastListQuota, which
+  // even if no two pages are adjacent (16 bytes per page). It is never below kLeastListQuota, which
   // is enough for small guests and for the first objects of a driver.
-  static constexpr std::uint64_t kListBytesPerMappedPage = 80;
-  static constexpr std::uint64_t kLeastListQuota = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t kListBytesPerMappedPage = 32;
+  static constexpr std::uint64_t kLeastListQuota = std::uint64_t{8} << 20;
 
   explicit GuestMemory(Limits limits);
   GuestMemory();
@@ -203,6 +203,8 @@ class GuestMemory {
 
   // The range that holds `addr`, or end.
   Ranges::const_iterator find(std::uint64_t addr) const;
+  // All of it, if it is in one range and can be accessed; nullopt: walk() says why not.
+  std::optional<Piece> find_piece(std::uint64_t addr, std::uint64_t length, Rights need) const;
   Status check_new_range(std::uint64_t file_offset, std::uint64_t iova, std::uint64_t size) const;
   Result<std::shared_ptr<MemoryFile>> file_for(int fd, std::uint64_t file_offset,
                                                std::uint64_t size);
@@ -220,6 +222,7 @@ class GuestMemory {
   OwnerThread owner_;
   Limits limits_;
   Ranges ranges_;
+  mutable Ranges::const_iterator last_found_ = ranges_.end();  // by find()
   std::vector<File> files_;
   AddressSet gone_;  // unmapped a while ago
   std::optional<Instant> gone_since_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "guestmem/extent_access.h"
 #include "guestmem/memory_file.h"
@@ -26,48 +27,51 @@ Result<PageList> PageList::from_directory(GuestMemory& memory, GuestAddr directo
   }
 }
 
-// REQUIRES: offset < size_bytes_.
-PageList::Run& PageList::run_at(std::uint64_t offset) {
-  const std::uint64_t page = offset / kPageBytes;
-  if (runs_[last_run_].holds(page)) return runs_[last_run_];
+// REQUIRES: offset < size_bytes().
+std::size_t PageList::run_at(std::uint64_t offset) {
+  const auto page = static_cast<std::uint32_t>(offset / kPageBytes);
+  if (holds(last_run_, page)) return last_run_;
   // The next one, for sequential access; where it would be if all runs
   // were of one size, as they are in a list of scattered pages; a search.
-  const std::size_t next = last_run_ + 1;
-  const std::size_t guess = page * runs_.size() / (size_bytes_ / kPageBytes);
-  if (next < runs_.size() && runs_[next].holds(page)) {
+  const std::uint32_t next = last_run_ + 1;
+  const auto guess = static_cast<std::uint32_t>(std::uint64_t{page} * run_count_ / pages_);
+  if (next < run_count_ && holds(next, page)) {
     last_run_ = next;
-  } else if (runs_[guess].holds(page)) {
+  } else if (holds(guess, page)) {
     last_run_ = guess;
   } else {
-    const auto after = std::ranges::upper_bound(runs_, page, {}, &Run::first_page);
-    last_run_ = static_cast<std::size_t>(std::prev(after) - runs_.begin());
+    const std::span all(runs(), run_count_);
+    const auto after = std::ranges::upper_bound(all, page, {}, &Run::first_page);
+    last_run_ = static_cast<std::uint32_t>(std::prev(after) - all.begin());
   }
-  return runs_[last_run_];
+  return last_run_;
 }
 
-Reach PageList::check(Run& run, std::uint64_t from, std::uint64_t length) {
-  if (run.file->failed()) return Reach::kFailed;
-  if (run.generation == memory_->generation()) return Reach::kOk;
+Reach PageList::check(std::size_t run, std::uint64_t from, std::uint64_t length) {
+  if (file_of(runs()[run]).failed()) return Reach::kFailed;
+  if (runs()[run].generation() == memory_->generation()) return Reach::kOk;
   return check_again(run, from, length);
 }
 
-Reach PageList::check_again(Run& run, std::uint64_t from, std::uint64_t length) {
+Reach PageList::check_again(std::size_t run, std::uint64_t from, std::uint64_t length) {
   const std::optional<bool> whole = check_whole(run);
-  const bool good = whole ? *whole : shows(run, from, length, run.pages).value_or(false);
+  const bool good = whole ? *whole : shows(runs()[run], from, length, size_of(run)).value_or(false);
   return good ? Reach::kOk : Reach::kAbsent;
 }
 
 // A VMM may show a run that was in one range in thousands of them, and change its map
 // time and again: then a look at the whole run would be long, for each run that is used.
-std::optional<bool> PageList::check_whole(Run& run) {
+std::optional<bool> PageList::check_whole(std::size_t number) {
+  Run& run = runs()[number];
   const std::uint64_t generation = memory_->generation();
-  if (scattered_generation_ == generation && scattered_page_ == run.first_page) return std::nullopt;
-  const std::optional<bool> whole = shows(run, 0, run.size(), kFewRanges);
+  if (scattered_generation_ == generation && scattered_page_ == run.first_page())
+    return std::nullopt;
+  const std::optional<bool> whole = shows(run, 0, size_of(number), kFewRanges);
   if (!whole) {
     scattered_generation_ = generation;
-    scattered_page_ = run.first_page;
+    scattered_page_ = run.first_page();
   } else if (*whole) {
-    run.generation = generation;
+    run.set_generation(generation);
   }
   return whole;
 }
@@ -77,16 +81,18 @@ std::optional<bool> PageList::check_whole(Run& run) {
 // `most_ranges`.
 std::optional<bool> PageList::shows(const Run& run, std::uint64_t from, std::uint64_t length,
                                     std::uint64_t most_ranges) const {
+  const Source& source = this->source(run.source());
+  const std::uint64_t iova = run.file_offset() + source.distance;
   std::uint64_t looked_at = 0;
-  auto range = memory_->find(run.iova + from);
+  auto range = memory_->find(iova + from);
   while (length > 0) {
     if (looked_at++ == most_ranges) return std::nullopt;
-    const std::uint64_t addr = run.iova + from;
+    const std::uint64_t addr = iova + from;
     if (range == memory_->ranges_.end() || addr - range->first >= range->second.size) return false;
     const GuestMemory::Range& shown = range->second;
     const std::uint64_t offset = addr - range->first;
-    const bool same = shown.file.get() == run.file && allows(shown.rights, rights_) &&
-                      shown.file_offset + offset == run.file_offset + from;
+    const bool same = shown.file == source.file && allows(shown.rights, rights_) &&
+                      shown.file_offset + offset == run.file_offset() + from;
     if (!same) return false;
     const std::uint64_t part = std::min(length, shown.size - offset);
     from += part;
@@ -97,7 +103,7 @@ std::optional<bool> PageList::shows(const Run& run, std::uint64_t from, std::uin
 }
 
 Reach PageList::check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const {
-  if (offset > size_bytes_ || length > size_bytes_ - offset) return Reach::kOutside;
+  if (offset > size_bytes() || length > size_bytes() - offset) return Reach::kOutside;
   if (!allows(rights_, need)) return Reach::kDenied;
   if (memory_ == nullptr) return Reach::kOk;  // an empty list, and so no bytes
   return memory_->open_epoch_ == epoch_ ? Reach::kOk : Reach::kAbsent;
@@ -107,11 +113,13 @@ template <typename Each>
 Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Each each) {
   if (const Reach good = check_arguments(offset, length, need); good != Reach::kOk) return good;
   while (length > 0) {
-    Run& run = run_at(offset);
+    const std::size_t number = run_at(offset);
+    const Run& run = runs()[number];
     const std::uint64_t skipped = offset - run.first_byte();
-    const std::uint64_t size = std::min(length, run.size() - skipped);
-    if (const Reach reach = check(run, skipped, size); reach != Reach::kOk) return reach;
-    each(Piece{run.file->at(run.file_offset + skipped), size, run.file});
+    const std::uint64_t size = std::min(length, size_of(number) - skipped);
+    if (const Reach reach = check(number, skipped, size); reach != Reach::kOk) return reach;
+    const MemoryFile& file = file_of(run);
+    each(Piece{file.at(run.file_offset() + skipped), size, &file});
     offset += size;
     length -= size;
   }
@@ -121,16 +129,19 @@ Reach PageList::walk(std::uint64_t offset, std::uint64_t length, Rights need, Ea
 std::optional<PageList::Span> PageList::span_at(std::uint64_t offset, std::uint64_t length,
                                                 Rights need) {
   if (length == 0 || check_arguments(offset, length, need) != Reach::kOk) return std::nullopt;
-  Run& run = run_at(offset);
-  const std::uint64_t skipped = offset - run.first_byte();
-  if (length > run.size() - skipped || run.file->failed()) return std::nullopt;
-  const bool whole = run.generation == memory_->generation() || check_whole(run).value_or(false);
+  const std::size_t number = run_at(offset);
+  const Run& run = runs()[number];
+  const MemoryFile& file = file_of(run);
+  const std::uint64_t size = size_of(number);
+  if (length > size - (offset - run.first_byte()) || file.failed()) return std::nullopt;
+  const bool whole =
+      run.generation() == memory_->generation() || check_whole(number).value_or(false);
   if (!whole) return std::nullopt;
-  return Span{{run.file->at(run.file_offset), run.size(), run.file}, run.first_byte()};
+  return Span{{file.at(run.file_offset()), size, &file}, run.first_byte()};
 }
 
 Reach PageList::reach() {
-  return walk(0, size_bytes_, rights_, [](const Piece&) {});
+  return walk(0, size_bytes(), rights_, [](const Piece&) {});
 }
 
 Reach PageList::resolve(std::uint64_t offset, std::uint64_t length, Rights need, ExtentList& out) {
@@ -155,10 +166,10 @@ Reach PageList::copy_in(std::uint64_t offset, std::span<std::byte> to) {
 
 Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) {
   // An object over several runs is looked at first: half of it is of no use.
-  const bool inside = offset <= size_bytes_ && from.size() <= size_bytes_ - offset;
+  const bool inside = offset <= size_bytes() && from.size() <= size_bytes() - offset;
   if (inside && !from.empty()) {
-    const Run& first = run_at(offset);
-    if (from.size() > first.size() - (offset - first.first_byte())) {
+    const std::size_t first = run_at(offset);
+    if (from.size() > size_of(first) - (offset - runs()[first].first_byte())) {
       const Reach whole = walk(offset, from.size(), Rights::kWrite, [](const Piece&) {});
       if (whole != Reach::kOk) return whole;
     }

@@ -43,12 +43,11 @@ class PageList {
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
-  std::uint64_t size_bytes() const { return size_bytes_; }
-  std::size_t run_count() const { return runs_.size(); }
+  std::uint64_t size_bytes() const { return pages_ * kPageBytes; }
+  std::size_t run_count() const { return run_count_; }
   // The pages of the daemon's memory that the list occupies, rounded up.
   std::uint32_t pages_kept() const {
-    return static_cast<std::uint32_t>((runs_.capacity() * sizeof(Run) + kPageBytes - 1) /
-                                      kPageBytes);
+    return static_cast<std::uint32_t>((run_count_ * sizeof(Run) + kPageBytes - 1) / kPageBytes);
   }
 
   // Whether every byte can be accessed at the moment. Checks every run.
@@ -76,19 +75,44 @@ class PageList {
   friend class PageListBuilder;
   friend class PageView;
 
-  // Keep this small, because a gigabyte of scattered pages has 262,144 runs.
-  struct Run {
-    std::uint64_t iova;
-    std::uint64_t file_offset;
-    MemoryFile* file;          // one of files_
-    std::uint64_t generation;  // of the map when the run was last valid
-    std::uint32_t first_page;  // of the list
-    std::uint32_t pages;
-
-    std::uint64_t first_byte() const { return first_page * kPageBytes; }
-    std::uint64_t size() const { return pages * kPageBytes; }
-    bool holds(std::uint64_t page) const { return page - first_page < pages; }
+  // A file of guest memory, and how far its bytes are from their guest addresses: the address minus
+  // the offset in the file, modulo 2^64. Most lists have one.
+  struct Source {
+    std::shared_ptr<MemoryFile> file;  // kept mapped while runs remember it
+    std::uint64_t distance = 0;
   };
+
+  // Adjacent pages of one source, up to the first page of the next run. A gigabyte of scattered
+  // pages has 262,144 runs, so the four numbers share two words.
+  class Run {
+   public:
+    // The map changes less than 2^46 times in the life of a daemon, a list has at most 2^18 pages,
+    // and so as many runs and sources, and a process can map less than 2^46 pages.
+    static constexpr unsigned kListBits = 18;
+    static constexpr std::uint64_t kGenerations = (std::uint64_t{1} << 46) - 1;
+
+    Run() = default;
+    Run(std::uint64_t generation, std::uint64_t source, std::uint64_t first_page,
+        std::uint64_t file_page)
+        : validity_(source << 46 | generation), place_(file_page << kListBits | first_page) {}
+
+    // Of the map, when the run was last valid.
+    std::uint64_t generation() const { return validity_ & kGenerations; }
+    void set_generation(std::uint64_t generation) {
+      validity_ = (validity_ & ~kGenerations) | generation;
+    }
+    std::size_t source() const { return validity_ >> 46; }  // its number in the list
+    std::uint32_t first_page() const {                      // of the list
+      return static_cast<std::uint32_t>(place_ & ((1u << kListBits) - 1));
+    }
+    std::uint64_t first_byte() const { return first_page() * kPageBytes; }
+    std::uint64_t file_offset() const { return (place_ >> kListBits) * kPageBytes; }
+
+   private:
+    std::uint64_t validity_;
+    std::uint64_t place_;
+  };
+  static_assert(sizeof(Run) == 16 && std::uint64_t{1} << Run::kListBits == kMaxDirectoryPages);
 
   // A piece of memory while it is being accessed.
   struct Piece {
@@ -106,12 +130,29 @@ class PageList {
   // can be accessed.
   std::optional<Span> span_at(std::uint64_t offset, std::uint64_t length, Rights need);
 
-  Run& run_at(std::uint64_t offset);
+  // Runs are named by their numbers.
+  std::size_t run_at(std::uint64_t offset);
+  Run* runs() { return run_count_ == 1 ? &only_run_ : runs_.get(); }
+  const Run* runs() const { return run_count_ == 1 ? &only_run_ : runs_.get(); }
+  // Behind the last page of the run.
+  std::uint32_t end_of(std::size_t run) const {
+    return run + 1 < run_count_ ? runs_[run + 1].first_page() : pages_;
+  }
+  std::uint64_t size_of(std::size_t run) const {
+    return (end_of(run) - runs()[run].first_page()) * kPageBytes;
+  }
+  bool holds(std::size_t run, std::uint32_t page) const {
+    return page >= runs()[run].first_page() && page < end_of(run);
+  }
+  const Source& source(std::size_t number) const {
+    return number == 0 ? first_source_ : (*more_sources_)[number - 1];
+  }
+  MemoryFile& file_of(const Run& run) const { return *source(run.source()).file; }
   // Whether [from, from+length) of the run can be accessed.
-  Reach check(Run& run, std::uint64_t from, std::uint64_t length);
-  Reach check_again(Run& run, std::uint64_t from, std::uint64_t length);
+  Reach check(std::size_t run, std::uint64_t from, std::uint64_t length);
+  Reach check_again(std::size_t run, std::uint64_t from, std::uint64_t length);
   // Whether all of the run can be accessed; nullopt: it is in too many ranges to look at.
-  std::optional<bool> check_whole(Run& run);
+  std::optional<bool> check_whole(std::size_t run);
   std::optional<bool> shows(const Run& run, std::uint64_t from, std::uint64_t length,
                             std::uint64_t most_ranges) const;
   Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
@@ -122,17 +163,22 @@ class PageList {
   // Finds the four bytes of an index as one piece.
   Reach locate_index(std::uint64_t offset, Rights need, Piece& piece);
 
-  GuestMemory* memory_ = nullptr;
-  Rights rights_ = Rights::kNone;
-  std::vector<Run> runs_;                           // by first_page, without gaps
-  std::vector<std::shared_ptr<MemoryFile>> files_;  // kept mapped while runs remember them
+  // Most lists have one run, and nearly all have one source: these are allocated with the list.
+  Run only_run_{};
+  std::unique_ptr<Run[]> runs_;  // of a list with several; by first_page(), without gaps
+  Source first_source_;
+  std::unique_ptr<std::vector<Source>> more_sources_;
   PageListCharge charge_;
-  std::uint64_t epoch_ = 0;  // lists of earlier epochs were ended by end_lists()
-  std::uint64_t size_bytes_ = 0;
-  std::size_t last_run_ = 0;  // where the last access was
   // The run that was last found in too many ranges, by its first page, and the map's generation.
   std::uint64_t scattered_generation_ = 0;
   std::uint32_t scattered_page_ = 0;
+  std::uint32_t run_count_ = 0;
+  std::uint32_t last_run_ = 0;  // where the last access was
+  std::uint32_t pages_ = 0;
+  std::uint64_t epoch_ = 0;  // lists of earlier epochs were ended by end_lists()
+  // Last, because views read these for each access: an owner puts its rings behind the list.
+  GuestMemory* memory_ = nullptr;
+  Rights rights_ = Rights::kNone;
 };
 
 // PageListBuilder: builds a PageList in slices, so that registering a gigabyte does not delay other
@@ -166,27 +212,38 @@ class PageListBuilder {
   Status charge_more();
   // Moves at most `budget` runs into the list. True: the list has all runs.
   bool assemble(std::uint64_t budget);
+  // Whether the whole page is in the range of the last one.
+  bool is_in_range(std::uint64_t page) const {
+    const std::uint64_t offset = page - range_first_;
+    return offset < range_size_ && kPageBytes <= range_size_ - offset;
+  }
   Status take_in_page(std::uint64_t page);
   Status find_range(std::uint64_t page);
-  void add_page(std::uint64_t page, std::uint64_t file_offset);
+  void add_page(std::uint64_t page, std::uint64_t file_page);
   void add_run(const PageList::Run& run);
-  void remember(const std::shared_ptr<MemoryFile>& file);
+  const PageList::Run& last_run() const {
+    return runs_ == 1 ? list_.only_run_ : pieces_.back().back();
+  }
+  std::uint64_t sources() const;
+  // The number of the source in the list, which may be new.
+  std::size_t number_of_source(const std::shared_ptr<MemoryFile>& file, std::uint64_t distance);
 
   PageList list_;
   std::vector<Le64> tables_;  // copied once, from the directory
-  std::vector<Runs> pieces_;  // each has kPieceRuns runs, except the last
-  std::uint64_t runs_ = 0;    // in all pieces
+  std::vector<Runs> pieces_;  // of several; each has kPieceRuns runs, except the last
+  std::uint64_t runs_ = 0;    // the only one, or in all pieces
   std::uint64_t charged_ = 0;
   std::uint32_t touched_ = 0;
-  bool assembled_ = false;
-  std::vector<bool> remembered_;  // by MemoryFile::number(): the list holds the file
-  std::uint64_t pages_ = 0;
+  std::uint32_t assembled_ = 0;  // runs that are in the list
+  std::uint64_t pages_ = 0;      // of the directory
   std::uint64_t done_ = 0;
+  // The address that would continue the last run, if it is of the same source.
+  std::uint64_t next_page_ = 0;
   // The range of the last page, because the next page is usually in the same range.
   std::uint64_t range_first_ = 0;
   std::uint64_t range_size_ = 0;
   std::uint64_t range_file_offset_ = 0;
-  MemoryFile* range_file_ = nullptr;
+  std::size_t range_source_ = 0;
   std::uint64_t range_generation_ = 0;
 };
 

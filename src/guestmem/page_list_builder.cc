@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +13,8 @@ namespace paravane {
 namespace {
 
 constexpr std::uint64_t kEntriesPerPage = 512;
+constexpr std::uint64_t kFewRuns = 64;  // are put together at once
+constexpr std::size_t kSourcesSearched = 64;
 
 }  // namespace
 
@@ -52,47 +56,52 @@ Result<bool> PageListBuilder::advance(std::uint32_t tables) {
 }
 
 bool PageListBuilder::assemble(std::uint64_t budget) {
-  Runs& runs = list_.runs_;
-  if (pieces_.size() == 1 && pieces_[0].capacity() == runs_) {
-    runs = std::exchange(pieces_[0], {});
-    assembled_ = true;
+  list_.run_count_ = static_cast<std::uint32_t>(runs_);
+  if (runs_ == 1) assembled_ = 1;
+  if (runs_ > 1 && list_.runs_ == nullptr) {  // exactly: what is charged is what is used
+    list_.runs_ = std::make_unique_for_overwrite<PageList::Run[]>(runs_);
   }
-  if (assembled_) return true;
-  runs.reserve(runs_);  // exactly: what is charged is what is used
-  while (runs.size() < runs_ && budget > 0) {
-    Runs& piece = pieces_[runs.size() / kPieceRuns];
-    const std::size_t from = runs.size() % kPieceRuns;
+  if (runs_ <= kFewRuns) budget = kFewRuns;  // with the last of their pages
+  while (assembled_ < runs_ && budget > 0) {
+    Runs& piece = pieces_[assembled_ / kPieceRuns];
+    const std::size_t from = assembled_ % kPieceRuns;
     const auto count = std::min<std::size_t>(budget, piece.size() - from);
-    const std::span part = std::span(piece).subspan(from, count);
-    runs.insert(runs.end(), part.begin(), part.end());
+    std::ranges::copy(std::span(piece).subspan(from, count), &list_.runs_[assembled_]);
+    assembled_ += static_cast<std::uint32_t>(count);
     budget -= count;
     touched_ += static_cast<std::uint32_t>(count);
     if (from + count == piece.size()) piece = Runs();
   }
-  assembled_ = runs.size() == runs_;
-  return assembled_;
+  return assembled_ == runs_;
 }
 
 Status PageListBuilder::take_in_table(std::uint64_t table, std::uint64_t pages) {
   if (table == 0 || !page_aligned(table)) {
     return fail(Errc::kInvalidArgument, "page directory: a table is missing or not page aligned");
   }
-  std::array<Le64, kEntriesPerPage> entries;
+  std::array<std::uint64_t, kEntriesPerPage> entries;  // most lists are short: not cleared
   const std::span used = std::span(entries).first(pages);
   const Status copied = list_.memory_->copy_in(GuestAddr{table}, std::as_writable_bytes(used));
   if (!copied) return copied;
   // The map may have changed since the last slice.
   if (range_generation_ != list_.memory_->generation()) range_size_ = 0;
-  for (const Le64 entry : used) {
-    if (Status taken = take_in_page(entry.get()); !taken) return taken;
+  for (const std::uint64_t entry : used) {
+    const std::uint64_t page = std::bit_cast<Le64>(entry).get();
+    if (page == next_page_ && page != 0 && is_in_range(page)) {
+      ++list_.pages_;  // it continues the last run, which ends with a page of this range
+      next_page_ += kPageBytes;
+    } else if (Status taken = take_in_page(page); !taken) {
+      return taken;
+    }
   }
   return charge_more();
 }
 
 // After each table, so that a refused list never holds much more than it may.
 Status PageListBuilder::charge_more() {
-  const std::uint64_t bytes =
-      runs_ * sizeof(PageList::Run) + list_.files_.size() * sizeof(list_.files_[0]);
+  const auto& more = list_.more_sources_;
+  const std::uint64_t room = 1 + (more == nullptr ? 0 : more->capacity());  // for sources
+  const std::uint64_t bytes = runs_ * sizeof(PageList::Run) + room * sizeof(PageList::Source);
   const std::uint64_t quota = list_.memory_->page_list_quota();
   if (!list_.charge_.add(bytes - charged_, quota)) {
     return fail(Errc::kResourceExhausted, "page directory: the quota of page_list_bytes, " +
@@ -107,55 +116,65 @@ Status PageListBuilder::take_in_page(std::uint64_t page) {
   if (!page_aligned(page)) {
     return fail(Errc::kInvalidArgument, "page directory: a page is not page aligned");
   }
-  const auto in_range = [&] {
-    const std::uint64_t offset = page - range_first_;
-    return offset < range_size_ && kPageBytes <= range_size_ - offset;
-  };
-  if (!in_range()) {
+  if (!is_in_range(page)) {
     if (Status found = find_range(page); !found) return found;
-    if (!in_range()) return fail(Errc::kOutOfRange, "page directory: a page is only partly mapped");
+    if (!is_in_range(page))
+      return fail(Errc::kOutOfRange, "page directory: a page is only partly mapped");
   }
-  add_page(page, range_file_offset_ + (page - range_first_));
+  add_page(page, (range_file_offset_ + (page - range_first_)) / kPageBytes);
   return {};
 }
 
-// Joins the page to the last run if both addresses continue it.
-void PageListBuilder::add_page(std::uint64_t page, std::uint64_t file_offset) {
-  const auto number = static_cast<std::uint32_t>(list_.size_bytes_ / kPageBytes);
-  list_.size_bytes_ += kPageBytes;
-  if (runs_ != 0) {
-    PageList::Run& last = pieces_.back().back();
-    const bool continues =
-        page > last.iova && page - last.iova == last.size() && last.file == range_file_ &&
-        last.file_offset + last.size() == file_offset && last.generation == range_generation_;
-    if (continues) {
-      ++last.pages;
-      return;
-    }
+// Joins the page to the last run if it continues that: its offset in the file does so if its
+// address does, since both are of one source.
+void PageListBuilder::add_page(std::uint64_t page, std::uint64_t file_page) {
+  const std::uint32_t number = list_.pages_++;
+  const std::uint64_t follower = std::exchange(next_page_, page + kPageBytes);
+  if (runs_ != 0 && page != 0 && page == follower) {
+    const PageList::Run& last = last_run();
+    if (last.source() == range_source_ && last.generation() == range_generation_) return;
   }
-  add_run({.iova = page,
-           .file_offset = file_offset,
-           .file = range_file_,
-           .generation = range_generation_,
-           .first_page = number,
-           .pages = 1});
+  add_run({range_generation_, range_source_, number, file_page});
 }
 
 void PageListBuilder::add_run(const PageList::Run& run) {
+  if (runs_ == 0) {
+    list_.only_run_ = run;
+    ++runs_;
+    return;
+  }
+  if (runs_ == 1) pieces_.emplace_back().push_back(list_.only_run_);
   if (runs_ % kPieceRuns == 0) {
     pieces_.emplace_back();
-    if (runs_ != 0) pieces_.back().reserve(kPieceRuns);  // a list this long fills more of them
+    pieces_.back().reserve(kPieceRuns);  // a list this long fills more of them
   }
   pieces_.back().push_back(run);
   ++runs_;
 }
 
-void PageListBuilder::remember(const std::shared_ptr<MemoryFile>& file) {
-  const std::uint32_t number = file->number();
-  if (number >= remembered_.size()) remembered_.resize(number + 1);
-  if (remembered_[number]) return;
-  remembered_[number] = true;
-  list_.files_.push_back(file);
+// Looks at the sources that came last. A guest's RAM has a few; one that is not found again costs
+// the list another source.
+std::size_t PageListBuilder::number_of_source(const std::shared_ptr<MemoryFile>& file,
+                                              std::uint64_t distance) {
+  const std::size_t count = sources();
+  const std::size_t end = count > kSourcesSearched ? count - kSourcesSearched : 0;
+  for (std::size_t number = count; number-- > end;) {
+    const PageList::Source& known = list_.source(number);
+    if (known.file == file && known.distance == distance) return number;
+  }
+  if (count == 0) {
+    list_.first_source_ = {file, distance};
+  } else {
+    auto& more = list_.more_sources_;
+    if (more == nullptr) more = std::make_unique<std::vector<PageList::Source>>();
+    more->push_back({file, distance});
+  }
+  return count;
+}
+
+std::uint64_t PageListBuilder::sources() const {
+  if (list_.first_source_.file == nullptr) return 0;
+  return 1 + (list_.more_sources_ == nullptr ? 0 : list_.more_sources_->size());
 }
 
 Status PageListBuilder::find_range(std::uint64_t page) {
@@ -168,17 +187,16 @@ Status PageListBuilder::find_range(std::uint64_t page) {
     return fail(Errc::kInvalidArgument, "page directory: access to a page is denied");
   }
   if (shown.file->failed()) return fail(Errc::kIo, "page directory: the memory has failed");
-  remember(shown.file);
+  range_source_ = number_of_source(shown.file, range->first - shown.file_offset);
   range_first_ = range->first;
   range_size_ = shown.size;
   range_file_offset_ = shown.file_offset;
-  range_file_ = shown.file.get();
   range_generation_ = list_.memory_->generation();
   return {};
 }
 
 PageList PageListBuilder::take() {
-  assert(assembled_);
+  assert(assembled_ == runs_);
   return std::move(list_);
 }
 

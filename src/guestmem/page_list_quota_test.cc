@@ -15,8 +15,8 @@ namespace paravane {
 namespace {
 
 constexpr std::uint64_t kPages = 2048;
-constexpr std::uint64_t kRunBytes = 40;
-constexpr std::uint64_t kFileBytes = 16;  // that a list remembers a file
+constexpr std::uint64_t kRunBytes = 16;
+constexpr std::uint64_t kSourceBytes = 24;  // a file, and where the guest sees it
 constexpr std::uint64_t kTable = 512;
 constexpr GuestAddr kHigh{std::uint64_t{1} << 40};
 
@@ -61,19 +61,19 @@ TEST_F(PageListQuota, AListIsChargedForItsRunsAndGivesThemBack) {
   {
     Result<PageList> scattered = take_in(ram_.scattered_pages(600).directory, 600);
     ASSERT_TRUE(scattered);
-    EXPECT_EQ(used(), 600 * kRunBytes + kFileBytes);
+    EXPECT_EQ(used(), 600 * kRunBytes + kSourceBytes);
     PageList moved = std::move(*scattered);
-    EXPECT_EQ(used(), 600 * kRunBytes + kFileBytes);
+    EXPECT_EQ(used(), 600 * kRunBytes + kSourceBytes);
     const Result<PageList> merged = take_in(ram_.contiguous_pages(600).directory, 600);
-    EXPECT_EQ(used(), 601 * kRunBytes + 2 * kFileBytes);
+    EXPECT_EQ(used(), 601 * kRunBytes + 2 * kSourceBytes);
     moved = PageList();
-    EXPECT_EQ(used(), kRunBytes + kFileBytes);
+    EXPECT_EQ(used(), kRunBytes + kSourceBytes);
   }
   EXPECT_EQ(used(), 0u);
 }
 
 TEST_F(PageListQuota, AListAboveTheQuotaIsRefusedByName) {
-  limit(3 * (kTable * kRunBytes + kFileBytes));
+  limit(3 * (kTable * kRunBytes + kSourceBytes));
   const GuestAddr directory = alternating_directory();
   std::vector<PageList> lists;
   for (int i = 0; i < 3; ++i) {
@@ -95,7 +95,7 @@ TEST_F(PageListQuota, ALongListIsRefusedOnTheWay) {
   limit(10 * kTable * kRunBytes);
   PageListBuilder builder = begin(alternating_directory(), kMaxDirectoryPages);
   ASSERT_TRUE(builder.advance(8));
-  EXPECT_EQ(used(), 8 * kTable * kRunBytes + kFileBytes);
+  EXPECT_EQ(used(), 8 * kTable * kRunBytes + kSourceBytes);
   const Result<bool> more = builder.advance(8);
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, Errc::kResourceExhausted);
@@ -106,7 +106,7 @@ TEST_F(PageListQuota, ALongListIsRefusedOnTheWay) {
 // Each page twice, every one a run of its own.
 TEST_F(PageListQuota, WithoutALimitItFollowsTheMappedFiles) {
   limit(0);
-  EXPECT_EQ(memory_->page_list_quota(), std::uint64_t{16} << 20) << "a small guest";
+  EXPECT_EQ(memory_->page_list_quota(), std::uint64_t{8} << 20) << "a small guest";
   const TestMemory giant(std::uint64_t{1} << 30, kHigh);
   ASSERT_TRUE(memory_->map(giant.fd(), 0, kHigh, giant.size(), Rights::kReadWrite));
   EXPECT_EQ(memory_->page_list_quota(), (kMaxDirectoryPages + kPages) * 2 * kRunBytes);
@@ -118,7 +118,7 @@ TEST_F(PageListQuota, ListsStayWhenTheQuotaFallsAndOnlyNewOnesAreRefused) {
   TestMemory giant(std::uint64_t{1} << 30, kHigh);
   ASSERT_TRUE(memory_->map(giant.fd(), 0, kHigh, giant.size(), Rights::kReadWrite));
   Result<PageList> first = take_in(directory, kMaxDirectoryPages);
-  Result<PageList> second = take_in(directory, kMaxDirectoryPages / 4 * 3);
+  Result<PageList> second = take_in(directory, kMaxDirectoryPages);
   ASSERT_TRUE(first && second);
   ASSERT_LT(used(), memory_->page_list_quota());
   memory_->unmap(kHigh, giant.size());
@@ -185,7 +185,31 @@ TEST_F(PageListQuota, AFileIsRememberedOnce) {
   for (int i = 0; i < 200; ++i) entries.push_back(i % 2 == 0 ? ours : kHigh);
   const Result<PageList> list = take_in(ram_.make_directory(entries), entries.size());
   ASSERT_TRUE(list);
-  EXPECT_EQ(used(), 200 * kRunBytes + 2 * kFileBytes);
+  EXPECT_EQ(used(), 200 * kRunBytes + 2 * kSourceBytes);
+}
+
+// A page of one file at ninety addresses, and each of them twice: more sources than are looked
+// through for one that is there already.
+TEST_F(PageListQuota, ManySourcesAreChargedAndFound) {
+  limit(0);
+  TestMemory other(kPageBytes, kHigh);
+  std::vector<GuestAddr> entries;
+  for (std::uint64_t i = 0; i < 90; ++i) {
+    const GuestAddr at{kHigh.value + 2 * i * kPageBytes};
+    ASSERT_TRUE(memory_->map(other.fd(), 0, at, kPageBytes, Rights::kReadWrite));
+    entries.insert(entries.end(), 2, at);
+  }
+  for (std::uint64_t i = 0; i < 90; ++i) entries.push_back(entries[2 * i]);
+  Result<PageList> list = take_in(ram_.make_directory(entries), entries.size());
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->run_count(), 270u);
+  EXPECT_EQ(used(), 270 * kRunBytes + 257 * kSourceBytes) << "with the room that is left";
+  EXPECT_EQ(list->reach(), Reach::kOk);
+  memory_->unmap(entries[4], kPageBytes);
+  std::byte byte{};
+  EXPECT_EQ(list->copy_in(4 * kPageBytes, std::span(&byte, 1)), Reach::kAbsent);
+  EXPECT_EQ(list->copy_in(6 * kPageBytes, std::span(&byte, 1)), Reach::kOk);
+  EXPECT_EQ(list->copy_in(182 * kPageBytes, std::span(&byte, 1)), Reach::kAbsent);
 }
 
 }  // namespace

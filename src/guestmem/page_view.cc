@@ -13,21 +13,19 @@ inline bool PageView::holds(std::uint64_t offset, std::uint64_t length) const {
 
 // Whether the memory has failed is checked after the access.
 inline std::byte* PageView::find(std::uint64_t offset, std::uint64_t length, Rights need) {
-  const bool remembered = memory_ != nullptr && generation_ == memory_->generation() &&
-                          holds(offset, length) && allows(rights_, need);
+  const bool remembered = generation_ != 0 && generation_ == pages_->memory_->generation() &&
+                          holds(offset, length) && allows(pages_->rights_, need);
   return remembered ? host_ + (offset - first_) : search(offset, length, need);
 }
 
 std::byte* PageView::search(std::uint64_t offset, std::uint64_t length, Rights need) {
   const std::optional<PageList::Span> found = pages_->span_at(offset, length, need);
   if (!found) return nullptr;
-  memory_ = pages_->memory_;
-  generation_ = memory_->generation();
-  first_ = found->first;
-  size_ = found->piece.size;
+  generation_ = pages_->memory_->generation();
+  first_ = static_cast<std::uint32_t>(found->first);
+  size_ = static_cast<std::uint32_t>(found->piece.size);
   host_ = found->piece.host;
   file_ = found->piece.file;
-  rights_ = pages_->rights_;
   return host_ + (offset - first_);
 }
 

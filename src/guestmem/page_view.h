@@ -46,14 +46,13 @@ class PageView {
   Reach after_copy() const;
 
   PageList* pages_;
-  // The remembered piece. An access within it reads nothing of the list, only these members.
-  const GuestMemory* memory_ = nullptr;  // null: there is no piece
-  std::uint64_t generation_ = 0;         // of the map when the piece was found
-  std::uint64_t first_ = 0;              // offset of the piece in the list
-  std::uint64_t size_ = 0;
+  // The remembered piece. An access within it reads nothing of the list
+  // but where the map is and what rights there are.
+  std::uint64_t generation_ = 0;  // of the map when the piece was found; 0: there is no piece
   std::byte* host_ = nullptr;
   const MemoryFile* file_ = nullptr;
-  Rights rights_ = Rights::kNone;
+  std::uint32_t first_ = 0;  // offset of the piece in the list, which has 1 GiB at most
+  std::uint32_t size_ = 0;
 };
 
 }  // namespace paravane

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +32,26 @@ struct RingLayout {
     const std::uint64_t bytes = std::uint64_t{elements} * element_bytes;
     return elements > 0 && elements_at <= list_bytes && bytes <= list_bytes - elements_at;
   }
+};
+
+// The same in 16 bytes. REQUIRES: it fits into a page list, which has 1 GiB at most, and the
+// indices are near its start.
+struct RingPlace {
+  explicit RingPlace(const RingLayout& layout)
+      : producer_at(static_cast<std::uint16_t>(layout.producer_at)),
+        consumer_at(static_cast<std::uint16_t>(layout.consumer_at)),
+        elements_at(static_cast<std::uint32_t>(layout.elements_at)),
+        element_bytes(layout.element_bytes),
+        elements(layout.elements) {
+    assert(producer_at == layout.producer_at && consumer_at == layout.consumer_at);
+    assert(elements_at == layout.elements_at);
+  }
+
+  std::uint16_t producer_at;
+  std::uint16_t consumer_at;
+  std::uint32_t elements_at;
+  std::uint32_t element_bytes;
+  std::uint32_t elements;
 };
 
 class RingConsumer {
@@ -77,13 +98,13 @@ class RingConsumer {
  private:
   Next look();
   // The entries that the last look at the producer index has shown.
-  std::uint32_t known() const { return index_.used(tail_, head_); }
+  std::uint32_t known() const { return index().used(tail_, head_); }
+  RingIndex index() const { return RingIndex(place_.elements); }
   void prefetch(std::uint32_t ahead);
 
   PageView indices_;
   PageView entries_;
-  RingLayout layout_;
-  RingIndex index_;
+  RingPlace place_;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;       // last producer index seen
   std::uint32_t published_ = 0;  // the value of head_ that the guest knows

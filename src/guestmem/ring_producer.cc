@@ -5,38 +5,38 @@
 namespace paravane {
 
 RingProducer::RingProducer(PageList& pages, const RingLayout& layout)
-    : indices_(pages), elements_(pages), layout_(layout), index_(layout.elements) {
+    : indices_(pages), elements_(pages), place_(layout) {
   assert(layout.fits(pages.size_bytes()));
 }
 
 RingProducer::Push RingProducer::add(std::span<const std::byte> element) {
-  assert(element.size() <= layout_.element_bytes);
+  assert(element.size() <= place_.element_bytes);
   if (broken_) return Push::kBroken;
-  if (index_.used(tail_, head_) == index_.depth()) {
+  if (index().used(tail_, head_) == index().depth()) {
     if (const Push seen = look(); seen != Push::kDone) return seen;
-    if (index_.used(tail_, head_) == index_.depth()) return Push::kFull;
+    if (index().used(tail_, head_) == index().depth()) return Push::kFull;
   }
   Reach reach = Reach::kOk;
   // What is reachable now stays so until the end of the turn.
   if (tail_ == published_) {
-    reach = indices_.prefetch(layout_.producer_at, sizeof tail_, Rights::kWrite);
+    reach = indices_.prefetch(place_.producer_at, sizeof tail_, Rights::kWrite);
   }
   if (reach == Reach::kOk) {
-    reach = elements_.copy_out(element_at(tail_), element, layout_.element_bytes);
+    reach = elements_.copy_out(element_at(tail_), element, place_.element_bytes);
   }
   if (reach == Reach::kAbsent) return Push::kAbsent;
   if (reach != Reach::kOk) {
     broken_ = true;
     return Push::kBroken;
   }
-  tail_ = index_.next(tail_);
+  tail_ = index().next(tail_);
   return Push::kDone;
 }
 
 RingProducer::Push RingProducer::publish() {
   if (broken_) return Push::kBroken;
   if (published_ == tail_) return Push::kDone;
-  if (indices_.store_index(layout_.producer_at, tail_) != Reach::kOk) {
+  if (indices_.store_index(place_.producer_at, tail_) != Reach::kOk) {
     broken_ = true;
     return Push::kBroken;
   }
@@ -49,17 +49,17 @@ RingProducer::Push RingProducer::push(std::span<const std::byte> element) {
   return added == Push::kDone ? publish() : added;
 }
 
-std::uint64_t RingProducer::element_at(std::uint32_t index) const {
-  return layout_.elements_at + std::uint64_t{index_.slot(index)} * layout_.element_bytes;
+std::uint64_t RingProducer::element_at(std::uint32_t position) const {
+  return place_.elements_at + std::uint64_t{index().slot(position)} * place_.element_bytes;
 }
 
 RingProducer::Push RingProducer::look() {
   std::uint32_t head = 0;
-  const Reach reach = indices_.load_index(layout_.consumer_at, head);
+  const Reach reach = indices_.load_index(place_.consumer_at, head);
   if (reach == Reach::kAbsent) return Push::kAbsent;
   // The guest can only consume what we have published, and never goes back.
-  const bool possible = reach == Reach::kOk && index_.reachable(head) &&
-                        index_.used(published_, head) <= index_.used(published_, head_);
+  const bool possible = reach == Reach::kOk && index().reachable(head) &&
+                        index().used(published_, head) <= index().used(published_, head_);
   if (!possible) {
     broken_ = true;
     return Push::kBroken;
@@ -71,7 +71,7 @@ RingProducer::Push RingProducer::look() {
 std::uint32_t RingProducer::unconsumed() {
   if (broken_) return 0;
   if (look() == Push::kBroken) return 0;
-  return index_.used(published_, head_);
+  return index().used(published_, head_);
 }
 
 }  // namespace paravane

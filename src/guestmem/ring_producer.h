@@ -56,12 +56,12 @@ class RingProducer {
  private:
   // Reads the guest's consumer index into head_.
   Push look();
-  std::uint64_t element_at(std::uint32_t index) const;  // byte offset in the page list
+  RingIndex index() const { return RingIndex(place_.elements); }
+  std::uint64_t element_at(std::uint32_t position) const;  // byte offset in the page list
 
   PageView indices_;
   PageView elements_;
-  RingLayout layout_;
-  RingIndex index_;
+  RingPlace place_;
   std::uint32_t tail_ = 0;
   std::uint32_t published_ = 0;  // what the guest sees as the tail
   std::uint32_t head_ = 0;       // last consumer index seen

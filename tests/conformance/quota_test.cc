@@ -206,7 +206,7 @@ TEST_F(Quota, BytesOfPageLists) {
   const GuestMemory& memory = rig_->memory();
   const auto first = guest().run(request);
   ASSERT_TRUE(first.accepted());
-  EXPECT_GT(memory.usage().page_list_bytes, std::uint64_t{10} << 20);
+  EXPECT_GT(memory.usage().page_list_bytes, std::uint64_t{4} << 20);
   EXPECT_EQ(accepted_until_refused(request, 5), 0u);
   EXPECT_EQ(refusals(), 1u);
   EXPECT_LE(memory.usage().page_list_bytes, memory.page_list_quota());
@@ -221,7 +221,7 @@ TEST_F(Quota, BytesOfPageListsOfEveryKind) {
   const auto fills_up = [&](const auto& make_request) {
     RigOptions options;
     options.vms = 1;
-    options.memory.page_list_bytes = 256 << 10;
+    options.memory.page_list_bytes = 96 << 10;
     rig_ = std::make_unique<TestRig>(options);
     const PageSet pages = endless_directory(guest().ram());
     const auto request = make_request(pages);

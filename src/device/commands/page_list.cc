@@ -9,12 +9,15 @@ namespace paravane::device {
 namespace {
 
 constexpr std::uint32_t kTablesPerSlice = 4;  // of 512 pages each
-constexpr std::uint64_t kRunsPerPage = 100;   // of our own memory
+constexpr std::uint64_t kRunsPerPage = 256;   // of our own memory
 
 class ListCommand final : public LongCommand {
  public:
   ListCommand(TurnEffort& effort, PageListBuilder builder, WithPages then)
-      : effort_(effort), builder_(std::move(builder)), then_(std::move(then)) {}
+      : effort_(effort),
+        builder_(std::move(builder)),
+        then_(std::move(then)),
+        touched_(builder_.last_touched()) {}
   // What it has gathered is given back.
   ~ListCommand() override { effort_.spend(touched_ / kRunsPerPage); }
   ListCommand(const ListCommand&) = delete;
@@ -33,20 +36,25 @@ class ListCommand final : public LongCommand {
   TurnEffort& effort_;
   PageListBuilder builder_;
   WithPages then_;
-  std::uint64_t touched_ = 0;
+  std::uint64_t touched_;
 };
 
 }  // namespace
 
-Result<Progress> with_pages(CommandScope& scope, const WantedPages& wanted, Response& response,
-                            WithPages then) {
-  Result<PageListBuilder> builder =
-      PageListBuilder::start(scope.memory, wanted.directory, wanted.pages, wanted.need);
-  if (!builder) return std::unexpected(builder.error());
-  auto command = std::make_unique<ListCommand>(scope.effort, std::move(*builder), std::move(then));
-  const Result<Progress> progress = command->advance(response);
-  if (progress && *progress == Progress::kLater) *scope.later = std::move(command);
-  return progress;
+Result<std::optional<PageList>> start_list(CommandScope& scope, const WantedPages& wanted,
+                                           std::optional<PageListBuilder>& builder) {
+  auto started = PageListBuilder::start(scope.memory, wanted.directory, wanted.pages, wanted.need);
+  if (!started) return std::unexpected(std::move(started).error());
+  const Result<bool> done = started->advance(kTablesPerSlice);
+  scope.effort.spend(started->last_touched());
+  if (!done) return std::unexpected(done.error());
+  if (*done) return started->take();
+  builder = std::move(*started);
+  return std::nullopt;
+}
+
+void finish_later(CommandScope& scope, PageListBuilder builder, WithPages then) {
+  *scope.later = std::make_unique<ListCommand>(scope.effort, std::move(builder), std::move(then));
 }
 
 }  // namespace paravane::device

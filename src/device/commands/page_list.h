@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "device/command_scope.h"
 #include "guestmem/page_list.h"
@@ -27,8 +29,22 @@ struct WantedPages {
 // The function that is called with the complete list. `scope` outlives the command.
 using WithPages = std::function<Result<Progress>(PageList pages, Response& response)>;
 
-// Errors: those of PageList::from_directory() and of `then`.
+// Begins the list and does the first slice. The lists of most rings are complete then; nullopt: it
+// is not, and `builder` goes on with it in finish_later().
+Result<std::optional<PageList>> start_list(CommandScope& scope, const WantedPages& wanted,
+                                           std::optional<PageListBuilder>& builder);
+void finish_later(CommandScope& scope, PageListBuilder builder, WithPages then);
+
+// Errors: those of PageList::from_directory() and of `then`, which is as WithPages.
+template <typename Then>
 Result<Progress> with_pages(CommandScope& scope, const WantedPages& wanted, Response& response,
-                            WithPages then);
+                            Then then) {
+  std::optional<PageListBuilder> builder;
+  Result<std::optional<PageList>> list = start_list(scope, wanted, builder);
+  if (!list) return std::unexpected(std::move(list).error());
+  if (*list) return then(std::move(**list), response);
+  finish_later(scope, std::move(*builder), std::move(then));
+  return Progress::kLater;
+}
 
 }  // namespace paravane::device
