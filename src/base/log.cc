@@ -22,6 +22,10 @@ spdlog::level::level_enum level_of(Level level) {
 
 }  // namespace
 
+bool writes(Level level) {
+  return spdlog::default_logger_raw()->should_log(level_of(level));
+}
+
 void write(Level level, fmt::string_view text, fmt::format_args args) {
   spdlog::logger& logger = *spdlog::default_logger_raw();
   if (!logger.should_log(level_of(level))) return;

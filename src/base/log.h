@@ -15,6 +15,9 @@ namespace paravane::log {
 
 enum class Level { kDebug, kInfo, kWarn, kError };
 
+// Whether lines of this level are written: for a line whose arguments cost something.
+bool writes(Level level);
+
 // Formats and writes a line. This function is not a template, so the code that formats the
 // arguments is compiled only once.
 void write(Level level, fmt::string_view text, fmt::format_args args);

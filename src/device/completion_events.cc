@@ -47,7 +47,8 @@ std::optional<std::uint64_t> CompletionEvents::may_hold(CompletionQueue& cq) {
   if (held_ >= kMostHeldEvents) return std::nullopt;
   if (!cq.hold_state().place) {
     if (!runs_in_memory([&] { holding_.push_back(&cq); })) return std::nullopt;
-    cq.hold_state() = {.place = holding_.size() - 1, .since = clock_.now};
+    cq.hold_state() = {.place = static_cast<std::uint32_t>(holding_.size() - 1),
+                       .since = clock_.now};
   }
   ++held_;
   return ++last_number_;
@@ -88,7 +89,7 @@ std::uint32_t CompletionEvents::retry(CompletionQueue& cq, std::uint32_t most) {
 }
 
 void CompletionEvents::leave(CompletionQueue& cq) {
-  const std::size_t place = *cq.hold_state().place;
+  const std::uint32_t place = *cq.hold_state().place;
   holding_[place] = holding_.back();
   holding_[place]->hold_state().place = place;
   holding_.pop_back();

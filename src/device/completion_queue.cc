@@ -20,7 +20,6 @@ constexpr std::size_t kMostDropped = 64;
 
 CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSink& sink)
     : spec_(spec),
-      reader_(spec.owner == nullptr ? Reader::kKernel : Reader::kUser),
       pages_(std::move(pages)),
       producer_(pages_, {abi::kRxProducerAt, abi::kRxConsumerAt, kPageBytes, sizeof(abi::Cqe),
                          spec.entries}),
@@ -28,9 +27,9 @@ CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSin
 
 bool CompletionQueue::push(const verbs::Completion& completion, verbs::Reveal when) {
   if (dead_) return false;
-  const abi::Cqe cqe = make_cqe(completion, reader_);
+  const abi::Cqe cqe = make_cqe(completion, reader());
   const bool solicited = completion.solicited || completion.status != verbs::WcStatus::kSuccess;
-  if (!held_.empty()) return hold(cqe, solicited);  // in order
+  if (holding()) return hold(cqe, solicited);  // in order
   switch (add(cqe, solicited)) {
     case RingProducer::Push::kDone: break;
     case RingProducer::Push::kAbsent:
@@ -67,8 +66,8 @@ void CompletionQueue::reveal() {
 
 bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
   if (dead_) return false;
-  if (held_.size() >= spec_.entries) drop_void();
-  const bool is_held = held_.size() < spec_.entries && find_place(cqe, solicited);
+  if (held() >= spec_.entries) drop_void();
+  const bool is_held = held() < spec_.entries && find_place(cqe, solicited);
   if (!is_held) die(false);
   return is_held;
 }
@@ -76,32 +75,41 @@ bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
 // False: the limit is reached, or memory has run out. That ends this queue, which is full, and not
 // the turn, which may be a peer's.
 bool CompletionQueue::find_place(const abi::Cqe& cqe, bool solicited) {
-  if (!runs_in_memory([&] { held_.push_back({cqe, solicited, 0}); })) return false;
+  const bool has_room = runs_in_memory([&] {
+    auto first = holding() ? nullptr : std::make_unique<std::deque<Held>>();
+    (first ? *first : *held_).push_back({cqe, solicited, 0});
+    if (first) held_ = std::move(first);
+  });
+  if (!has_room) return false;
   if (const auto number = sink_.may_hold(*this)) {
-    held_.back().number = *number;
+    held_->back().number = *number;
     return true;
   }
-  held_.pop_back();
+  held_->pop_back();
+  if (held_->empty()) held_.reset();
   return false;
 }
 
 // A few of those at the front; the others have their turn.
 void CompletionQueue::drop_void() {
   std::size_t dropped = 0;
-  for (; dropped < kMostDropped && !held_.empty() && is_void(held_.front()); ++dropped) {
-    held_.pop_front();
-  }
+  for (; dropped < kMostDropped && holding() && is_void(held_->front()); ++dropped) drop_first();
   sink_.on_released(dropped);
+}
+
+void CompletionQueue::drop_first() {
+  held_->pop_front();
+  if (held_->empty()) held_.reset();
 }
 
 std::uint32_t CompletionQueue::retry_held(std::uint32_t most) {
   std::uint32_t written = 0;
   RingProducer::Push push = RingProducer::Push::kDone;
-  while (written < most && !held_.empty()) {
-    const Held& held = held_.front();
+  while (written < most && holding()) {
+    const Held& held = held_->front();
     if (!is_void(held)) push = add(held.cqe, held.solicited);
     if (push != RingProducer::Push::kDone) break;
-    held_.pop_front();
+    drop_first();
     ++written;
   }
   sink_.on_released(written);
@@ -115,14 +123,13 @@ void CompletionQueue::give_up() {
 }
 
 std::uint32_t CompletionQueue::pages_kept() const {
-  return pages_.pages_kept() +
-         static_cast<std::uint32_t>(held_.size() * sizeof(Held) / kPageBytes + 1);
+  return pages_.pages_kept() + static_cast<std::uint32_t>(held() * sizeof(Held) / kPageBytes + 1);
 }
 
 void CompletionQueue::die(bool broken) {
   dead_ = true;
-  sink_.on_released(held_.size());
-  held_.clear();
+  sink_.on_released(held());
+  held_.reset();
   arm_ = Arm::kNone;
   sink_.on_overrun(*this, broken);
 }

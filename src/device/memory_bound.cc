@@ -20,26 +20,26 @@ constexpr std::uint64_t kAllocation = 32;
 constexpr std::uint64_t kEntry = 80;
 // A pointer in a vector that has just doubled.
 constexpr std::uint64_t kPlace = 16;
-// Which files a page list remembers; the runs are the quota's.
+// Around the runs and sources of a page list, which are the quota's.
 constexpr std::uint64_t kListFiles = 2 * kAllocation + 16;
 
-// Both halves of the engine's queue pair, and what they share (verbs/queue_pair_impl.h).
+// Both halves of the engine's queue pair, what they share (verbs/queue_pair_impl.h), and a receive
+// in hand.
 constexpr std::uint64_t kEngineInside = sizeof(verbs::Requester) + sizeof(verbs::Responder) +
                                         sizeof(verbs::Connection) + sizeof(verbs::QpAttributes) +
-                                        512;
+                                        sizeof(verbs::ReceiveRequest) + kAllocation + 512;
 // The device's half, the engine's, one slot of its window; its place in the tables of the
 // device, the adapter, the fabric and the local path, and in its context's list.
 constexpr std::uint64_t kPerQueuePair = sizeof(QueuePair) + sizeof(verbs::QueuePair) +
                                         kEngineInside + sizeof(verbs::SendRequest) +
                                         5 * kAllocation + kListFiles + 4 * kEntry + 4 * kPlace;
-// With the empty line of completions that are held back, which takes 600 bytes already.
+// With the first completion that is held back, which takes 700 bytes.
 constexpr std::uint64_t kPerCompletionQueue =
     sizeof(CompletionQueue) + 640 + 3 * kAllocation + kListFiles + 2 * kEntry + 2 * kPlace;
 constexpr std::uint64_t kPerSharedReceiveQueue =
     sizeof(SharedReceiveQueue) + 2 * kAllocation + kListFiles + kEntry + 4 * kPlace;
-// In the table of keys, and in that of its protection domain.
-constexpr std::uint64_t kPerRegion =
-    sizeof(PageList) + 96 + kAllocation + kListFiles + 2 * kEntry + 2 * kPlace;
+// With its place in the table of keys, and among the free ones.
+constexpr std::uint64_t kPerRegion = sizeof(PageList) + 112 + kAllocation + kListFiles + 2 * kPlace;
 constexpr std::uint64_t kPerDomain = 96 + 4 * kEntry;
 // With its page of doorbells.
 constexpr std::uint64_t kPerContext = sizeof(UserContext) + 4096 + kAllocation + 2 * kEntry;

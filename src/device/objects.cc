@@ -326,12 +326,12 @@ void Objects::drop_qp(QueuePair& qp) {
   listed[qp.place()] = listed.back();
   listed.back()->set_place(qp.place());
   listed.pop_back();
-  if (qp.spec().type == verbs::QpType::kUnreliableDatagram) --datagram_qps_;
+  if (qp.type() == verbs::QpType::kUnreliableDatagram) --datagram_qps_;
   qps_.erase(qp.handle(), reusable(qp));
 }
 
 bool Objects::reusable(const QueuePair& qp) const {
-  return !(number_is_handle() && qp.spec().type == verbs::QpType::kGeneralServices);
+  return !(number_is_handle() && qp.type() == verbs::QpType::kGeneralServices);
 }
 
 // ---- GIDs ----

@@ -16,24 +16,30 @@ WorkDecoder::Spec decoder_spec(const QueuePair::Spec& spec) {
 
 QueuePair::QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geometry,
                      Counter& broken_rings)
-    : spec_(spec),
+    : send_cq_(*spec.send_cq),
       decoder_(decoder_spec(spec)),
+      receive_cq_(*spec.receive_cq),
+      shared_receives_(spec.shared_receives),
+      handle_(spec.handle),
+      context_(spec.context),
+      caps_(spec.caps),
+      type_(spec.type),
       pages_(std::move(pages)),
       send_(pages_, geometry.send, broken_rings) {
-  if (spec_.shared_receives == nullptr) {
+  if (shared_receives_ == nullptr) {
     receive_.emplace(pages_, geometry.receive, broken_rings);
   } else {
-    spec_.shared_receives->add_user();
+    shared_receives_->add_user();
   }
-  spec_.send_cq->add_user();
-  spec_.receive_cq->add_user();
+  send_cq_.add_user();
+  receive_cq_.add_user();
 }
 
 QueuePair::~QueuePair() {
   engine_.reset();
-  spec_.send_cq->forget_taken(send_.ring());
-  if (spec_.shared_receives != nullptr) spec_.shared_receives->drop_user(*this);
-  for (CompletionQueue* cq : {spec_.send_cq, spec_.receive_cq}) cq->drop_user();
+  send_cq_.forget_taken(send_.ring());
+  if (shared_receives_ != nullptr) shared_receives_->drop_user(*this);
+  for (CompletionQueue* cq : {&send_cq_, &receive_cq_}) cq->drop_user();
 }
 
 bool QueuePair::look() {
@@ -57,16 +63,16 @@ verbs::WorkSource::Fetch QueuePair::peek_send(verbs::SendRequest& out) {
 
 void QueuePair::pass_send() {
   send_.pass_send();
-  spec_.send_cq->publish_before_reveal(send_.ring());
+  send_cq_.publish_before_reveal(send_.ring());
 }
 
 verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
-  return receive_ ? receive_->take_receive(decoder_, out) : spec_.shared_receives->take(*this, out);
+  return receive_ ? receive_->take_receive(decoder_, out) : shared_receives_->take(*this, out);
 }
 
 bool QueuePair::wait_for_receive() {
   return receive_ ? receive_->peek() == RingConsumer::Next::kEntry
-                  : spec_.shared_receives->wait_for_receive(*this);
+                  : shared_receives_->wait_for_receive(*this);
 }
 
 void QueuePair::restart() {

@@ -28,8 +28,8 @@ namespace paravane::device {
 struct QueueCaps {
   std::uint32_t send_requests = 0;
   std::uint32_t receive_requests = 0;
-  std::uint32_t send_sges = 0;
-  std::uint32_t receive_sges = 0;
+  std::uint8_t send_sges = 0;  // <= verbs::kMaxSges
+  std::uint8_t receive_sges = 0;
 };
 
 class QueuePair final : public verbs::WorkSource {
@@ -58,13 +58,14 @@ class QueuePair final : public verbs::WorkSource {
   verbs::QueuePair& engine() const { return *engine_; }
   bool has_engine() const { return engine_ != nullptr; }
 
-  std::uint32_t handle() const { return spec_.handle; }
-  std::uint32_t context() const { return spec_.context; }
-  const Spec& spec() const { return spec_; }
+  std::uint32_t handle() const { return handle_; }
+  std::uint32_t context() const { return context_; }
+  verbs::QpType type() const { return type_; }
+  const QueueCaps& caps() const { return caps_; }
 
   // The position in the list of its context, so that it can be removed in constant time.
-  std::size_t place() const { return place_; }
-  void set_place(std::size_t place) { place_ = place; }
+  std::uint32_t place() const { return place_; }
+  void set_place(std::size_t place) { place_ = static_cast<std::uint32_t>(place); }
 
   // The pages of the daemon's memory that the queue pair occupies, rounded up.
   std::uint32_t pages_kept() const { return 1 + pages_.pages_kept(); }
@@ -85,14 +86,21 @@ class QueuePair final : public verbs::WorkSource {
   void restart() override;
 
  private:
-  const Spec spec_;
+  // What each request needs stands together.
+  CompletionQueue& send_cq_;
   const WorkDecoder decoder_;
+  std::uint32_t place_ = 0;
+  std::unique_ptr<verbs::QueuePair> engine_;  // is destroyed before the rings
+  CompletionQueue& receive_cq_;
+  SharedReceiveQueue* const shared_receives_;
+  const std::uint32_t handle_;
+  const std::uint32_t context_;
+  const QueueCaps caps_;
+  const verbs::QpType type_;
   PageList pages_;
   WorkRing send_;
   std::optional<WorkRing> receive_;  // none: receives are shared
-  std::size_t place_ = 0;
   Line<QueuePair>::Place place_in_line_;
-  std::unique_ptr<verbs::QueuePair> engine_;  // last member: it is destroyed before the rings
 };
 
 }  // namespace paravane::device

@@ -28,7 +28,7 @@ SharedReceiveQueue::SharedReceiveQueue(const Spec& spec, PageList pages,
     : spec_(spec),
       decoder_({.poster = Poster::kUser,
                 .protection_domain = spec.protection_domain,
-                .max_receive_sges = spec.sges}),
+                .max_receive_sges = static_cast<std::uint8_t>(spec.sges)}),
       pages_(std::move(pages)),
       ring_(pages_, layout_of(spec), broken_rings),
       events_(events),
@@ -82,7 +82,7 @@ bool SharedReceiveQueue::look() {
 
 // A datagram's sender does not wait.
 void SharedReceiveQueue::line_up(QueuePair& qp) {
-  if (qp.spec().type != verbs::QpType::kReliableConnected) return;
+  if (qp.type() != verbs::QpType::kReliableConnected) return;
   if (!qp.place_in_line().taken()) waiting_.join(qp, qp.place_in_line());
 }
 

@@ -28,8 +28,8 @@ class WorkDecoder {
     bool datagrams = false;  // UD and GSI
     bool atomics = true;     // false: atomics are not supported
     std::uint32_t protection_domain = 0;
-    std::uint32_t max_send_sges = 0;     // <= verbs::kMaxSges
-    std::uint32_t max_receive_sges = 0;  // <= verbs::kMaxSges
+    std::uint8_t max_send_sges = 0;     // <= verbs::kMaxSges
+    std::uint8_t max_receive_sges = 0;  // <= verbs::kMaxSges
   };
   explicit WorkDecoder(const Spec& spec) : spec_(spec) {}
 

@@ -106,9 +106,9 @@ Reach WorkRing::copy_sges(std::uint32_t header_bytes, std::uint32_t count,
 
 bool WorkRing::more_posted() {
   // Only forward counts: an index that goes back and forth is not work.
-  const std::uint64_t total = taken_ + ring_.available();
+  const std::uint32_t total = taken_ + ring_.available();
   if (ring_.broken()) return !counted_broken_;  // the engine draws the conclusions
-  if (total <= seen_) return false;
+  if (static_cast<std::int32_t>(total - seen_) <= 0) return false;
   seen_ = total;
   return true;
 }

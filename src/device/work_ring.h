@@ -54,12 +54,12 @@ class WorkRing {
                   std::span<const abi::Sge> at_hand, verbs::SgeList& out);
 
   RingConsumer ring_;
+  // The total numbers of entries, modulo 2^32, that were taken, and that were seen to be posted.
+  std::uint32_t taken_ = 0;
+  std::uint32_t seen_ = 0;
   const std::uint32_t receive_bytes_;  // the bytes of a receive entry that one copy reads
-  Counter& broken_rings_;
-  // The total numbers of entries that were taken, and that were seen to be posted.
-  std::uint64_t taken_ = 0;
-  std::uint64_t seen_ = 0;
   bool counted_broken_ = false;
+  Counter& broken_rings_;
 };
 
 }  // namespace paravane::device

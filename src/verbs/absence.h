@@ -19,26 +19,21 @@ class Absence {
   // The memory is absent at `now`. Returns how long to wait before the next check; nullopt: it has
   // been absent for too long.
   std::optional<Duration> next_look(Instant now) {
-    if (!since_) {
-      since_ = now;
-      interval_ = kFirstLook;
-    }
-    const Instant give_up = *since_ + kPatience;
+    if (since_ == kNever) since_ = now;
+    const Instant give_up = since_ + kPatience;
     if (now >= give_up) return std::nullopt;
-    const Duration wait = std::min(interval_, give_up - now);
-    interval_ = std::min(2 * interval_, kLongestLook);
-    return wait;
+    // As long as it has been absent: twice as long each time.
+    return std::min({now - since_ + kFirstLook, kLongestLook, give_up - now});
   }
 
   // The memory is present, or is no longer needed.
-  void clear() { since_.reset(); }
+  void clear() { since_ = kNever; }
 
  private:
   static constexpr Duration kFirstLook = std::chrono::milliseconds(1);
   static constexpr Duration kLongestLook = std::chrono::milliseconds(64);
 
-  std::optional<Instant> since_;
-  Duration interval_{};
+  Instant since_ = kNever;  // kNever: it is present
 };
 
 }  // namespace paravane::verbs

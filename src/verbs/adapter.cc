@@ -72,7 +72,7 @@ Result<std::unique_ptr<QueuePair>> Adapter::create_qp(const QueuePairSpec& spec)
   if (!number) return std::unexpected(number.error());
   QueuePairSpec numbered = spec;
   numbered.number = *number;
-  std::unique_ptr<QueuePair> qp(new QueuePair(*this, numbered));
+  auto qp = std::make_unique<QueuePair::Whole>(*this, numbered);
   qps_by_slot_[slot_of(*number)] = qp.get();
   ++pds_[std::to_underlying(spec.pd)].queue_pairs;
   ++qp_count_;

@@ -191,6 +191,8 @@ class Adapter {
   ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder
   ExtentList scratch_rest_;         // judges at once: no allocation per message
   SendRequest scratch_request_;     // that a requester has just taken
+  // For the next receive that a responder takes; null: it allocates one.
+  std::unique_ptr<ReceiveRequest> spare_receive_ = std::make_unique<ReceiveRequest>();
 };
 
 }  // namespace paravane::verbs

@@ -1,7 +1,5 @@
 #include "verbs/connection.h"
 
-#include <utility>
-
 #include "verbs/adapter.h"
 
 namespace paravane::verbs {
@@ -10,44 +8,45 @@ void Connection::set(const BoundGid& source, const Gid& dgid) {
   is_set_ = true;
   source_ = source;
   dgid_ = dgid;
-  forget_path();
+  take_path({});
+  epoch_ = 0;
 }
 
 void Connection::clear() {
   is_set_ = false;
   source_ = {};
   dgid_ = {};
-  forget_path();
-}
-
-void Connection::forget_path() {
-  path_.reset();
+  take_path({});
   epoch_ = 0;
-  note_way();
 }
 
-void Connection::note_way() {
-  if (use_ == nullptr) return;
-  const auto way = path_ ? std::optional(PathUse::Way{path_->transport, path_->host})
-                         : std::optional<PathUse::Way>();
-  use_->move(way_, way);
-  way_ = way;
+void Connection::take_path(const Path& path) {
+  const std::optional<PathUse::Way> before = way();
+  path_ = path;
+  if (use_ != nullptr) use_->move(before, way());
+}
+
+void Connection::lose_path() {
+  const std::optional<PathUse::Way> before = way();
+  path_ = {};
+  if (use_ != nullptr && before) use_->lose(*before, {source_.gid, dgid_, source_.type});
+}
+
+std::optional<PathUse::Way> Connection::way() const {
+  if (path_.transport == nullptr) return std::nullopt;
+  return PathUse::Way{path_.transport, path_.host};
 }
 
 const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
   const std::uint64_t epoch = fabric.epoch();
   if (epoch == 0 || epoch != epoch_) {
-    path_.reset();
-    if (is_set_ && adapter.owns_gid(source_.gid, source_.type)) {
-      path_ = fabric.find(dgid_, source_.type);
-    }
+    const bool is_ours = is_set_ && adapter.owns_gid(source_.gid, source_.type);
+    const std::optional<Path> found =
+        is_ours ? fabric.find(dgid_, source_.type) : std::optional<Path>();
+    found ? take_path(*found) : lose_path();
     epoch_ = epoch;
-    if (!path_ && is_set_ && way_) {
-      use_->lose(*std::exchange(way_, std::nullopt), {source_.gid, dgid_, source_.type});
-    }
-    note_way();
   }
-  return path_ ? &*path_ : nullptr;
+  return last_path();
 }
 
 }  // namespace paravane::verbs

@@ -44,19 +44,19 @@ class Connection {
   const Path* path(const Adapter& adapter, const FabricPort& fabric);
 
   // The last result of path().
-  const Path* last_path() const { return path_ ? &*path_ : nullptr; }
+  const Path* last_path() const { return path_.transport != nullptr ? &path_ : nullptr; }
 
  private:
-  void forget_path();
-  void note_way();
+  void take_path(const Path& path);  // without a transport: none
+  void lose_path();
+  std::optional<PathUse::Way> way() const;
 
+  Path path_;                // without a transport: there is none
+  std::uint64_t epoch_ = 0;  // of the fabric, when path_ was found; 0: ask
+  PathUse* use_ = nullptr;   // counts path_
   bool is_set_ = false;
   BoundGid source_;
   Gid dgid_;
-  std::optional<Path> path_;
-  std::uint64_t epoch_ = 0;  // of the fabric, when path_ was found; 0: ask
-  PathUse* use_ = nullptr;
-  std::optional<PathUse::Way> way_;  // that is counted
 };
 
 }  // namespace paravane::verbs

@@ -41,9 +41,9 @@ struct MemoryRegionTable::Region {
   std::uint32_t handle = 0;  // the first key
   std::uint32_t key = 0;
   AccessMask access = 0;
-  bool is_dma = false;
   std::uint32_t max_pages = 0;  // not 0: a fast region
-  bool is_valid = true;         // false: a fast region without memory
+  bool is_dma = false;
+  bool is_valid = true;  // false: a fast region without memory
   std::uint64_t start = 0;
   std::uint64_t length = 0;
   PageList pages;

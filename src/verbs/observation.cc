@@ -71,28 +71,28 @@ void Responder::tell_refusal(Observer& observer, const RemoteRequest& request,
 void Responder::tell_placed(Observer& observer) {
   const ReadBytes bytes = read_by([this](std::uint64_t offset, std::uint64_t length,
                                          ExtentList& out) {
-    return find_bytes(request_, {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
+    return find_bytes(placed(), {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
   });
-  observer.on_request(qp_, Direction::kIn, request_,
-                      brings_bytes(request_.opcode) ? ReadBytes() : bytes);
+  observer.on_request(qp_, Direction::kIn, placed(),
+                      brings_bytes(placed().opcode) ? ReadBytes() : bytes);
 }
 
 void Responder::tell_answer(Observer& observer, const Outcome& outcome) {
   ReadBytes bytes;
-  if (request_.opcode == WrOpcode::kRdmaRead) {
+  if (placed().opcode == WrOpcode::kRdmaRead) {
     bytes = read_by([this](std::uint64_t offset, std::uint64_t length, ExtentList& out) {
-      return find_bytes(request_, {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
+      return find_bytes(placed(), {.offset = offset, .length = length}, out) == AccessVerdict::kOk;
     });
-  } else if (is_atomic(request_.opcode)) {
+  } else if (is_atomic(placed().opcode)) {
     bytes = [this](std::uint64_t /*offset*/, std::span<std::byte> out) {
-      const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
-      if (known == last_atomics_.end() || out.size() != kAtomicBytes) return false;
+      const Atomic* known = find_atomic(placed().serial);
+      if (known == nullptr || out.size() != kAtomicBytes) return false;
       const Le64 before(known->before);
       std::ranges::copy(std::as_bytes(std::span(&before, 1)), out.begin());
       return true;
     };
   }
-  observer.on_answer(qp_, Direction::kOut, request_, outcome, bytes);
+  observer.on_answer(qp_, Direction::kOut, placed(), outcome, bytes);
 }
 
 void Responder::tell_datagram(Observer& observer, const DatagramSource& source,

@@ -19,7 +19,7 @@ void Placement::give_up() {
 }
 
 QueuePair& Placement::queue_pair() const {
-  return responder_->qp_;
+  return responder_->queue_pair();
 }
 
 Outcome Placement::extents(std::uint64_t offset, std::uint64_t length, ExtentList& out) {

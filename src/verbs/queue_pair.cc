@@ -9,21 +9,21 @@
 
 namespace paravane::verbs {
 
-QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec)
-    : impl_(std::make_unique<Impl>(*this, adapter, spec)),
-      adapter_(adapter),
-      number_(spec.number),
-      type_(spec.type),
-      responder_(&impl_->responder),
-      connection_(&impl_->connection) {
-  if (type_ == QpType::kReliableConnected) impl_->connection.count_in(adapter.path_use());
+QueuePair::QueuePair(Adapter& adapter, const QueuePairSpec& spec, Impl& impl)
+    : impl_(&impl), adapter_(adapter), number_(spec.number), type_(spec.type) {}
+
+QueuePair::Whole::Whole(Adapter& adapter, const QueuePairSpec& spec)
+    : QueuePair(adapter, spec, impl), impl(*this, adapter, spec) {
+  responder_ = &impl.responder;
+  connection_ = &impl.connection;
+  if (type_ == QpType::kReliableConnected) impl.connection.count_in(adapter.path_use());
 }
 
-QueuePair::~QueuePair() {
-  impl_->requester.reset();
-  impl_->responder.reset();
-  impl_->path_states.reset();
-  impl_->adapter.forget(*this);
+QueuePair::Whole::~Whole() {
+  impl.requester.reset();
+  impl.responder.reset();
+  impl.path_states.reset();
+  adapter_.forget(*this);
 }
 
 QpState QueuePair::state() const {
@@ -145,8 +145,10 @@ Outcome QueuePair::gather(const SendRequest& request, std::uint64_t offset, std:
 }
 
 void QueuePair::Impl::set_state(QpState to) {
-  log::debug("adapter {}: qp {:#x}: {} -> {}", std::to_underlying(adapter.id()), spec.number,
-             to_string(state), to_string(to));
+  if (log::writes(log::Level::kDebug)) {
+    log::debug("adapter {}: qp {:#x}: {} -> {}", std::to_underlying(adapter.id()), spec.number,
+               to_string(state), to_string(to));
+  }
   state = to;
 }
 
@@ -155,7 +157,7 @@ void QueuePair::Impl::enter_error() {
   requester.stop();
   responder.stop();
   set_state(QpState::kError);
-  self.kick();
+  responder.queue_pair().kick();
 }
 
 void QueuePair::Impl::fail(QpEvent reason) {

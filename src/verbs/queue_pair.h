@@ -68,7 +68,7 @@ class QueuePair {
  public:
   // Adapter::create_qp() creates queue pairs. After one is destroyed, there are no more
   // completions, events or memory accesses for it.
-  ~QueuePair();
+  virtual ~QueuePair() = default;
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
@@ -132,17 +132,18 @@ class QueuePair {
   friend class FastPath;
   friend class Requester;
   friend class Responder;
-  QueuePair(Adapter& adapter, const QueuePairSpec& spec);
+  struct Impl;   // state, attributes, requester and responder: queue_pair_impl.h
+  struct Whole;  // the queue pair and its Impl in one allocation
+  QueuePair(Adapter& adapter, const QueuePairSpec& spec, Impl& impl);
   void tell_peer_ready();
 
-  struct Impl;  // state, attributes, requester and responder: see queue_pair.cc
-  std::unique_ptr<Impl> impl_;
+  Impl* const impl_;
   // Kept here, and not in Impl, because each message needs them.
   Adapter& adapter_;
   const std::uint32_t number_;
   const QpType type_;
-  Responder* const responder_;
-  const Connection* const connection_;
+  Responder* responder_ = nullptr;
+  const Connection* connection_ = nullptr;
 };
 
 }  // namespace paravane::verbs

@@ -17,7 +17,7 @@ namespace paravane::verbs {
 
 struct QueuePair::Impl {
   Impl(QueuePair& qp, Adapter& its_adapter, const QueuePairSpec& its_spec)
-      : self(qp), adapter(its_adapter), spec(its_spec), requester(qp), responder(qp) {}
+      : adapter(its_adapter), requester(qp), responder(qp), spec(its_spec) {}
 
   // The only function that changes the state. All other parts of the transition were done before.
   void set_state(QpState to);
@@ -44,21 +44,30 @@ struct QueuePair::Impl {
 
   AdapterCounters& counters() { return adapter.counters(); }
 
-  QueuePair& self;
+  // What each request needs stands first and together.
   Adapter& adapter;
-  const QueuePairSpec spec;
-  QpState state = QpState::kReset;
-  QpAttributes attributes;
-  Connection connection;  // RC: from RTR on; datagrams: where the last one went
-  QueuePairStats stats;
-  std::unique_ptr<PathState> path_states;  // one for each transport that carried something
-  std::uint64_t modifications = 0;
-  std::uint64_t life = 0;
   Line<QueuePair>::Place scheduled;  // in the adapter's order of work
+  QpState state = QpState::kReset;
   bool wants_drained_event = false;
   bool announced_established = false;
   Requester requester;
   Responder responder;
+  Connection connection;  // RC: from RTR on; datagrams: where the last one went
+  QueuePairStats stats;
+  const QueuePairSpec spec;
+  QpAttributes attributes;
+  std::unique_ptr<PathState> path_states;  // one for each transport that carried something
+  std::uint64_t modifications = 0;
+  std::uint64_t life = 0;
+};
+
+struct QueuePair::Whole final : QueuePair {
+  Whole(Adapter& adapter, const QueuePairSpec& spec);
+  ~Whole() override;
+  Whole(const Whole&) = delete;
+  Whole& operator=(const Whole&) = delete;
+
+  Impl impl;
 };
 
 }  // namespace paravane::verbs

@@ -142,14 +142,14 @@ class Requester {
   bool ring_dead_ = false;   // until reset()
   Attempt attempt_;
   OutcomeFilter* filter_ = nullptr;
-  Transport* carrier_ = nullptr;     // of what is carried or being submitted
   std::uint32_t taken_ = 0;          // requests in the window
   std::uint32_t carried_ = 0;        // of them, from the oldest on
   std::uint32_t carried_reads_ = 0;  // of those: READs and atomics
-  TimerId timer_ = TimerId::kNone;   // of a wait
-  Absence memory_absence_;           // of what the oldest request needs
   Absence ring_absence_;
+  Absence memory_absence_;  // of what the oldest request needs
   SendWindow window_;
+  Transport* carrier_ = nullptr;    // of what is carried or being submitted
+  TimerId timer_ = TimerId::kNone;  // of a wait
 };
 
 }  // namespace paravane::verbs

@@ -56,9 +56,9 @@ std::expected<Placement, Outcome> Responder::begin(const RemoteRequest& request,
     qp.announced_established = true;
     qp.adapter.events().on_qp_event(qp.spec.tag, QpEvent::kCommunicationEstablished);
   }
-  request_ = request;
+  rare().request = request;
   in_packets_ = arrives == Arrives::kInPackets;
-  if (in_packets_ && is_send(request_.opcode)) request_.length = 0;  // it grows
+  if (in_packets_ && is_send(placed().opcode)) placed().length = 0;  // it grows
   if (const Outcome judged = judge(); !is_done(judged)) return refusal(judged);
   if (arrives != Arrives::kAtOnce) {
     if (const Outcome judged = judge_first_slice(); !is_done(judged)) return refusal(judged);
@@ -72,29 +72,29 @@ std::expected<Placement, Outcome> Responder::begin(const RemoteRequest& request,
 // the word for keys.
 Outcome Responder::judge() {
   const QpAttributes& attributes = qp_.impl_->attributes;
-  const AccessMask need = remote_need(request_.opcode);
-  const bool answers = brings_bytes(request_.opcode);
-  const bool misplaced = is_atomic(request_.opcode) && (request_.length != kAtomicBytes ||
-                                                        request_.remote_addr % kAtomicBytes != 0);
-  if (!is_supported(request_.opcode) || request_.length > kMaxMessageBytes || misplaced ||
+  const AccessMask need = remote_need(placed().opcode);
+  const bool answers = brings_bytes(placed().opcode);
+  const bool misplaced = is_atomic(placed().opcode) && (placed().length != kAtomicBytes ||
+                                                        placed().remote_addr % kAtomicBytes != 0);
+  if (!is_supported(placed().opcode) || placed().length > kMaxMessageBytes || misplaced ||
       (need & ~attributes.access) != 0 || (answers && attributes.max_dest_reads == 0)) {
     return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
-  if (consumes_receive(request_.opcode)) {
-    if (const Outcome outcome = want_receive(); !is_done(outcome)) {
+  if (consumes_receive(placed().opcode)) {
+    if (const Outcome outcome = want_receive(placed().opcode); !is_done(outcome)) {
       return outcome;
     }
   }
-  return is_send(request_.opcode) ? judge_receive() : judge_key();
+  return is_send(placed().opcode) ? judge_receive() : judge_key();
 }
 
 Outcome Responder::judge_receive() {
-  if (request_.length > receive_.sges.total_bytes()) return refuse_length();
+  if (placed().length > receive_->sges.total_bytes()) return refuse_length();
   if (const Outcome judged = judge_invalidation(); !is_done(judged)) return judged;
-  if (request_.length <= kSliceBytes) return {};  // extents() judges it, whole
+  if (placed().length <= kSliceBytes) return {};  // extents() judges it, whole
   const AccessVerdict verdict = check_sges(qp_.impl_->adapter.regions(), receive_pd(),
-                                           receive_.sges, request_.length, kAccessLocalWrite);
-  return answer_to(verdict, request_.opcode);
+                                           receive_->sges, placed().length, kAccessLocalWrite);
+  return answer_to(verdict, placed().opcode);
 }
 
 Outcome Responder::refuse_length() {
@@ -104,8 +104,8 @@ Outcome Responder::refuse_length() {
 
 // IBTA 9.9.3, class J.
 Outcome Responder::judge_invalidation() {
-  if (request_.opcode != WrOpcode::kSendWithInvalidate ||
-      qp_.impl_->adapter.regions().may_invalidate(qp_.spec().pd, request_.rkey)) {
+  if (placed().opcode != WrOpcode::kSendWithInvalidate ||
+      qp_.impl_->adapter.regions().may_invalidate(qp_.spec().pd, placed().rkey)) {
     return {};
   }
   return fail_receive(WcStatus::kRemoteInvalidRequest, WcStatus::kRemoteAccessError);
@@ -113,53 +113,70 @@ Outcome Responder::judge_invalidation() {
 
 // IBTA 9.7.4.1.5: the key of a request without bytes is not looked at.
 Outcome Responder::judge_key() {
-  if (request_.length <= kSliceBytes) return {};  // or extents() judges it, whole
+  if (placed().length <= kSliceBytes) return {};  // or extents() judges it, whole
   return answer_to(
-      qp_.impl_->adapter.regions().check(qp_.spec().pd, request_.rkey, request_.remote_addr,
-                                         request_.length, remote_need(request_.opcode)),
-      request_.opcode);
+      qp_.impl_->adapter.regions().check(qp_.spec().pd, placed().rkey, placed().remote_addr,
+                                         placed().length, remote_need(placed().opcode)),
+      placed().opcode);
 }
 
 // What judge() leaves to the extents of the first slice. An atomic that is answered from
 // memory needs no key any more.
 Outcome Responder::judge_first_slice() {
-  const std::uint64_t bytes = std::min(request_.length, kSliceBytes);
-  const bool is_judged = request_.length > kSliceBytes && request_.opcode != WrOpcode::kRdmaRead;
-  if (bytes == 0 || is_judged || is_atomic(request_.opcode)) return {};
+  const std::uint64_t bytes = std::min(placed().length, kSliceBytes);
+  const bool is_judged = placed().length > kSliceBytes && placed().opcode != WrOpcode::kRdmaRead;
+  if (bytes == 0 || is_judged || is_atomic(placed().opcode)) return {};
   ExtentList& scratch = qp_.impl_->adapter.scratch_front_;
   scratch.clear();
-  const AccessVerdict verdict = find_bytes(request_, {.offset = 0, .length = bytes}, scratch);
-  return verdict == AccessVerdict::kOk ? Outcome{} : answer_to(verdict, request_.opcode);
+  const AccessVerdict verdict = find_bytes(placed(), {.offset = 0, .length = bytes}, scratch);
+  return verdict == AccessVerdict::kOk ? Outcome{} : answer_to(verdict, placed().opcode);
 }
 
 void Responder::take_in_hand() {
-  if (has_receive_) return;
-  receive_ = given_back_.back();
-  given_back_.pop_back();
-  has_receive_ = true;
+  if (receive_ != nullptr) return;
+  receive_ = std::move(rare_->given_back.back());
+  rare_->given_back.pop_back();
 }
 
-Outcome Responder::want_receive() {
+WorkSource::Fetch Responder::fetch_receive() {
+  std::unique_ptr<ReceiveRequest>& room = qp_.adapter_.spare_receive_;
+  if (room == nullptr) room = std::make_unique<ReceiveRequest>();
+  const WorkSource::Fetch fetched = qp_.spec().work->take_receive(*room);
+  if (fetched == WorkSource::Fetch::kTaken) receive_ = std::move(room);
+  return fetched;
+}
+
+std::uint64_t Responder::let_receive_go() {
+  qp_.adapter_.spare_receive_ = std::move(receive_);
+  return qp_.adapter_.spare_receive_->wr_id;
+}
+
+Responder::Rare& Responder::rare() {
+  if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
+  return *rare_;
+}
+
+Outcome Responder::want_receive(WrOpcode opcode) {
   if (has_taken()) {
     take_in_hand();
   } else if (!ring_dead_) {
-    switch (qp_.spec().work->take_receive(receive_)) {
-      case WorkSource::Fetch::kTaken: has_receive_ = true; break;
+    switch (fetch_receive()) {
+      case WorkSource::Fetch::kTaken: break;
       case WorkSource::Fetch::kEmpty:
         peer_waits_ = qp_.type() == QpType::kReliableConnected;
         qp_.impl_->counters().receives_missing.add();
         return {.kind = Outcome::Kind::kReceiverNotReady,
                 .rnr_timer = qp_.impl_->attributes.min_rnr_timer};
       case WorkSource::Fetch::kBroken: ring_dead_ = true; break;
-      case WorkSource::Fetch::kAbsent: return answer_to(AccessVerdict::kAbsent, request_.opcode);
+      case WorkSource::Fetch::kAbsent: return answer_to(AccessVerdict::kAbsent, opcode);
     }
   }
-  if (!has_receive_) {
+  if (receive_ == nullptr) {
     qp_.impl_->fail(QpEvent::kFatal);
     return refused(WcStatus::kRemoteOperationError);
   }
-  if (receive_.fault != WcStatus::kSuccess) {
-    return fail_receive(receive_.fault, WcStatus::kRemoteOperationError);
+  if (receive_->fault != WcStatus::kSuccess) {
+    return fail_receive(receive_->fault, WcStatus::kRemoteOperationError);
   }
   return {};
 }
@@ -176,23 +193,24 @@ Outcome Responder::extents(std::uint64_t offset, std::uint64_t length, ExtentLis
     if (in_packets_) {
       if (const Outcome grown = judge_growth(offset + length); !is_done(grown)) return grown;
     }
-    return answer_to(find_bytes(request_, {.offset = offset, .length = length}, out),
-                     request_.opcode);
+    return answer_to(find_bytes(placed(), {.offset = offset, .length = length}, out),
+                     placed().opcode);
   };
   const Outcome outcome = judged();
   if (is_done(outcome)) [[likely]]
     return outcome;
-  qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request_, outcome); });
+  qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, placed(), outcome); });
   return outcome;
 }
 
 // Of a message that arrives in packets, whose bytes up to `end` are there.
 Outcome Responder::judge_growth(std::uint64_t end) {
-  if (!is_send(request_.opcode)) {
-    const bool fits = end <= request_.length;
+  if (!is_send(placed().opcode)) {
+    const bool fits = end <= placed().length;
     return fits ? Outcome{} : refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
-  const std::uint64_t room = std::min<std::uint64_t>(receive_.sges.total_bytes(), kMaxMessageBytes);
+  const std::uint64_t room =
+      std::min<std::uint64_t>(receive_->sges.total_bytes(), kMaxMessageBytes);
   return end <= room ? Outcome{} : refuse_length();
 }
 
@@ -200,15 +218,14 @@ AccessVerdict Responder::find_bytes(const RemoteRequest& request, Stretch stretc
                                     ExtentList& out) const {
   MemoryRegionTable& regions = qp_.impl_->adapter.regions();
   if (is_send(request.opcode)) {
-    return resolve_sges(regions, receive_pd(), receive_.sges, stretch, kAccessLocalWrite, out);
+    return resolve_sges(regions, receive_pd(), receive_->sges, stretch, kAccessLocalWrite, out);
   }
   return regions.resolve(qp_.spec().pd, request.rkey, request.remote_addr + stretch.offset,
                          stretch.length, remote_need(request.opcode), out);
 }
 
 Outcome Responder::atomic(std::uint64_t& before) {
-  const auto known = std::ranges::find(last_atomics_, request_.serial, &Atomic::serial);
-  if (known != last_atomics_.end()) {
+  if (const Atomic* known = find_atomic(placed().serial)) {
     qp_.impl_->counters().duplicates.add();
     before = known->before;
     return {};
@@ -219,16 +236,21 @@ Outcome Responder::atomic(std::uint64_t& before) {
     return found;
   }
   // First: a word that is changed must not be changed again, also when memory runs out.
-  last_atomics_.reserve(qp_.impl_->attributes.max_dest_reads);
+  std::vector<Atomic>& last = rare().last_atomics;
+  last.reserve(qp_.impl_->attributes.max_dest_reads);
   const std::optional<std::uint64_t> value = change_word(
-      word.extents().front(), word_change(request_.opcode, request_.compare_add, request_.swap));
+      word.extents().front(), word_change(placed().opcode, placed().compare_add, placed().swap));
   if (!value) return memory_failed();
   before = *value;
-  if (last_atomics_.size() >= qp_.impl_->attributes.max_dest_reads) {
-    last_atomics_.erase(last_atomics_.begin());
-  }
-  last_atomics_.push_back({.serial = request_.serial, .before = before});
+  if (last.size() >= qp_.impl_->attributes.max_dest_reads) last.erase(last.begin());
+  last.push_back({.serial = placed().serial, .before = before});
   return {};
+}
+
+const Responder::Atomic* Responder::find_atomic(std::uint64_t serial) const {
+  if (rare_ == nullptr) return nullptr;
+  const auto known = std::ranges::find(rare_->last_atomics, serial, &Atomic::serial);
+  return known != rare_->last_atomics.end() ? &*known : nullptr;
 }
 
 Outcome Responder::read_extents(const RemoteRequest& read, std::uint64_t offset,
@@ -277,11 +299,10 @@ Outcome Responder::refuse(WcStatus status, QpEvent event) {
 // to ERR.
 Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
   QueuePair::Impl& qp = *qp_.impl_;
-  has_receive_ = false;
   ++qp.stats.errors;
   qp.counters().completion_errors.add();
   qp.counters().receive_errors.add();
-  qp.push(*qp.spec.receive_cq, completion_of(receive_, ours));
+  qp.push(*qp.spec.receive_cq, completion_of(let_receive_go(), ours));
   qp.enter_error();
   return refused(peers);
 }
@@ -292,17 +313,14 @@ PdNumber Responder::receive_pd() const {
   return spec.shared_receives.value_or(spec.pd);
 }
 
-Completion Responder::completion_of(const ReceiveRequest& receive, WcStatus status) const {
-  return {.wr_id = receive.wr_id,
-          .qp_tag = qp_.spec().tag,
-          .opcode = WcOpcode::kReceive,
-          .status = status};
+Completion Responder::completion_of(std::uint64_t wr_id, WcStatus status) const {
+  return {.wr_id = wr_id, .qp_tag = qp_.spec().tag, .opcode = WcOpcode::kReceive, .status = status};
 }
 
 Outcome Responder::finish(const MessageEnd& end) {
   peer_waits_ = false;
   if (const Outcome outcome = take_end(end); !is_done(outcome)) {
-    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request_, outcome); });
+    qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, placed(), outcome); });
     return outcome;
   }
   end_placement();
@@ -312,28 +330,28 @@ Outcome Responder::finish(const MessageEnd& end) {
 // What the last packet says is judged as begin() would have judged it. If it has to come again,
 // the request is as it was.
 Outcome Responder::take_end(const MessageEnd& end) {
-  const bool sends = is_send(request_.opcode);
+  const bool sends = is_send(placed().opcode);
   const bool matches =
       sends ? is_send(end.opcode)
             : end.opcode == WrOpcode::kRdmaWrite || end.opcode == WrOpcode::kRdmaWriteWithImm;
-  if (!matches || (!sends && end.length != request_.length)) {
+  if (!matches || (!sends && end.length != placed().length)) {
     return refuse(WcStatus::kRemoteInvalidRequest, QpEvent::kRequestError);
   }
   if (const Outcome grown = judge_growth(end.length); !is_done(grown)) return grown;
   if (end.opcode == WrOpcode::kRdmaWriteWithImm) {
-    if (const Outcome outcome = want_receive(); !is_done(outcome)) return outcome;
+    if (const Outcome outcome = want_receive(end.opcode); !is_done(outcome)) return outcome;
   }
-  request_.opcode = end.opcode;
-  request_.length = end.length;
-  request_.solicited = end.solicited;
-  request_.imm = end.imm;
-  if (sends) request_.rkey = end.invalidated_key;
+  placed().opcode = end.opcode;
+  placed().length = end.length;
+  placed().solicited = end.solicited;
+  placed().imm = end.imm;
+  if (sends) placed().rkey = end.invalidated_key;
   return judge_invalidation();
 }
 
 Outcome Responder::finish() {
   qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
-  const Outcome outcome = deliver();
+  const Outcome outcome = deliver(placed());
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   return outcome;
 }
@@ -372,41 +390,38 @@ std::optional<Extent> Responder::receive_directly(std::uint64_t length) {
     take_in_hand();
   } else {
     if (ring_dead_) return std::nullopt;
-    if (qp_.spec().work->take_receive(receive_) != WorkSource::Fetch::kTaken) return std::nullopt;
-    has_receive_ = true;
+    if (fetch_receive() != WorkSource::Fetch::kTaken) return std::nullopt;
   }
-  const Sge& sge = receive_.sges.entries[0];
+  const Sge& sge = receive_->sges.entries[0];
   const bool fits =
-      receive_.fault == WcStatus::kSuccess && receive_.sges.count == 1 && length <= sge.length;
+      receive_->fault == WcStatus::kSuccess && receive_->sges.count == 1 && length <= sge.length;
   if (!fits) return std::nullopt;
   return qp_.impl_->adapter.regions().find_extent(receive_pd(), sge.lkey, sge.addr, length,
                                                   kAccessLocalWrite);
 }
 
 Outcome Responder::finish_directly(const RemoteRequest& request) {
-  request_ = request;
-  return deliver();
+  return deliver(request);
 }
 
-Outcome Responder::deliver() {
+Outcome Responder::deliver(const RemoteRequest& request) {
   QueuePair::Impl& qp = *qp_.impl_;
-  count(request_.opcode, request_.length);
-  if (!consumes_receive(request_.opcode)) return {};
+  count(request.opcode, request.length);
+  if (!consumes_receive(request.opcode)) return {};
 
-  has_receive_ = false;
-  Completion completion = completion_of(receive_, WcStatus::kSuccess);
-  if (!is_send(request_.opcode)) completion.opcode = WcOpcode::kReceiveRdmaWithImm;
-  completion.with_imm = has_immediate(request_.opcode);
-  if (completion.with_imm) completion.imm = request_.imm;
-  if (request_.opcode == WrOpcode::kSendWithInvalidate) {
+  Completion completion = completion_of(let_receive_go(), WcStatus::kSuccess);
+  if (!is_send(request.opcode)) completion.opcode = WcOpcode::kReceiveRdmaWithImm;
+  completion.with_imm = has_immediate(request.opcode);
+  if (completion.with_imm) completion.imm = request.imm;
+  if (request.opcode == WrOpcode::kSendWithInvalidate) {
     // Checked by begin(); another request may have invalidated it since.
     MemoryRegionTable& regions = qp.adapter.regions();
-    if (regions.may_invalidate(qp.spec.pd, request_.rkey)) regions.invalidate(request_.rkey);
-    completion.invalidated_key = request_.rkey;
+    if (regions.may_invalidate(qp.spec.pd, request.rkey)) regions.invalidate(request.rkey);
+    completion.invalidated_key = request.rkey;
   }
-  completion.solicited = request_.solicited;
-  completion.byte_len = static_cast<std::uint32_t>(request_.length);
-  completion.source_qpn = request_.source_qpn;
+  completion.solicited = request.solicited;
+  completion.byte_len = static_cast<std::uint32_t>(request.length);
+  completion.source_qpn = request.source_qpn;
   completion.service_level = qp.attributes.av.service_level;
   qp.push(*qp.spec.receive_cq, completion);
   // The bytes are in place, but will never be reported.
@@ -424,8 +439,8 @@ bool Responder::flush(Instant now, Budget& budget) {
       take_in_hand();
     } else {
       if (ring_dead_ || flush_timer_ != TimerId::kNone) return false;
-      switch (qp.spec.work->take_receive(receive_)) {
-        case WorkSource::Fetch::kTaken: has_receive_ = true; break;
+      switch (fetch_receive()) {
+        case WorkSource::Fetch::kTaken: break;
         case WorkSource::Fetch::kEmpty: return false;
         case WorkSource::Fetch::kBroken: ring_dead_ = true; return false;
         case WorkSource::Fetch::kAbsent: wait_for_ring(now); return false;
@@ -439,11 +454,10 @@ bool Responder::flush(Instant now, Budget& budget) {
 
 void Responder::complete_flushed(Budget& budget) {
   QueuePair::Impl& qp = *qp_.impl_;
-  has_receive_ = false;
   budget.operations -= 1;
   qp.counters().flushed.add();
   qp.counters().flushed_receives.add();
-  qp.push(*qp.spec.receive_cq, completion_of(receive_, WcStatus::kFlushed));
+  qp.push(*qp.spec.receive_cq, completion_of(let_receive_go(), WcStatus::kFlushed));
 }
 
 // IBTA 11.6.3.1: only what was taken is flushed; the program hears when that is over.
@@ -471,15 +485,17 @@ void Responder::wait_for_ring(Instant now) {
 void Responder::stop() {
   end_placement();
   peer_waits_ = false;
-  for (const Arrival& arrival : arrivals_) given_back_.push_back(arrival.receive);
-  arrivals_.clear();
+  if (rare_ == nullptr) return;
+  for (Arrival& arrival : rare_->arrivals) {
+    rare_->given_back.push_back(std::move(arrival.receive));
+  }
+  rare_->arrivals.clear();
 }
 
 void Responder::reset() {
   stop();
-  given_back_.clear();
-  last_atomics_.clear();
-  has_receive_ = false;
+  rare_.reset();
+  receive_.reset();
   ring_dead_ = false;
   told_last_ = false;
   ring_absence_.clear();

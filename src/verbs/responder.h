@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -64,6 +65,8 @@ class Responder {
   ~Responder() { end_placement(); }
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
+
+  QueuePair& queue_pair() const { return qp_; }
 
   // An error is the response to the peer; this side has already handled it (error completion of the
   // receive, asynchronous event, ERR). Ends a placement that was in progress.
@@ -161,17 +164,23 @@ class Responder {
   Outcome refuse_length();
   Outcome judge_key();
   // kDone: a receive is in hand.
-  Outcome want_receive();
+  Outcome want_receive(WrOpcode opcode);
   // Where a stretch of the message goes, or comes from.
   AccessVerdict find_bytes(const RemoteRequest& request, Stretch stretch, ExtentList& out) const;
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
-  Outcome deliver();
+  Outcome deliver(const RemoteRequest& request);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
-  bool has_taken() const { return has_receive_ || !given_back_.empty(); }
+  bool has_taken() const {
+    return receive_ != nullptr || (rare_ != nullptr && !rare_->given_back.empty());
+  }
   // REQUIRES: has_taken().
   void take_in_hand();
-  Completion completion_of(const ReceiveRequest& receive, WcStatus status) const;
+  // Takes a receive from its source. kTaken: it is in hand. Throws std::bad_alloc without a change.
+  WorkSource::Fetch fetch_receive();
+  // The receive in hand is over. Returns its wr_id.
+  std::uint64_t let_receive_go();
+  Completion completion_of(std::uint64_t wr_id, WcStatus status) const;
   PdNumber receive_pd() const;
   void complete_flushed(Budget& budget);
   void flush_shared(Budget& budget);
@@ -197,11 +206,11 @@ class Responder {
 
   // A datagram that is arriving, and the receive that it goes to.
   struct Arrival {
-    std::uint64_t name;
+    std::uint64_t name = 0;
     DatagramSource source;
     SendRequest request;
-    std::uint64_t bytes;
-    ReceiveRequest receive;
+    std::uint64_t bytes = 0;
+    std::unique_ptr<ReceiveRequest> receive;
   };
   Arrival* find_arrival(std::uint64_t name);
 
@@ -210,20 +219,33 @@ class Responder {
     std::uint64_t before;
   };
 
+  const Atomic* find_atomic(std::uint64_t serial) const;
+
+  // What is not needed on the fast path: most queue pairs never need it. Allocated when they do,
+  // and kept until reset().
+  struct Rare {
+    RemoteRequest request;             // that begin() has judged last
+    std::vector<Atomic> last_atomics;  // at most max_dest_reads, the newest last
+    std::vector<Arrival> arrivals;     // at most one for each channel
+    // Taken for arrivals that came to nothing.
+    std::vector<std::unique_ptr<ReceiveRequest>> given_back;
+  };
+  Rare& rare();
+  // REQUIRES: begin() was called since reset().
+  RemoteRequest& placed() { return rare_->request; }
+
   QueuePair& qp_;
-  Placement* placement_ = nullptr;    // of request_; it points back
-  std::vector<Atomic> last_atomics_;  // at most max_dest_reads, the newest last
-  bool has_receive_ = false;          // receive_ is taken and not completed
-  bool ring_dead_ = false;            // until reset()
+  Placement* placement_ = nullptr;  // of placed(); it points back
+  // In hand: taken and not completed. A receive takes 540 bytes, so it comes from the adapter,
+  // which keeps one for its next responder.
+  std::unique_ptr<ReceiveRequest> receive_;
+  bool ring_dead_ = false;  // until reset()
   bool peer_waits_ = false;
-  bool told_last_ = false;  // of kLastReceiveReached; until reset()
+  bool told_last_ = false;   // of kLastReceiveReached; until reset()
+  bool in_packets_ = false;  // placed() lacks what its MessageEnd brings
   TimerId flush_timer_ = TimerId::kNone;
   Absence ring_absence_;
-  RemoteRequest request_;
-  bool in_packets_ = false;  // request_ lacks what its MessageEnd brings
-  ReceiveRequest receive_;
-  std::vector<Arrival> arrivals_;           // at most one for each channel
-  std::vector<ReceiveRequest> given_back_;  // taken for arrivals that came to nothing
+  std::unique_ptr<Rare> rare_;
 };
 
 // Here, where a Responder is complete: both are within each message's way.

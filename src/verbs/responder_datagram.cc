@@ -34,26 +34,29 @@ bool Responder::datagram(const DatagramSource& source, const SendRequest& reques
 std::uint64_t Responder::begin_arrival(const DatagramSource& source, const SendRequest& request,
                                        std::uint64_t bytes) {
   if (!begin_datagram(source, request, bytes)) return 0;
-  given_back_.reserve(given_back_.size() + arrivals_.size() + 1);  // what ends needs no memory
-  arrivals_.push_back({.name = ++qp_.impl_->adapter.last_arrival_,
-                       .source = source,
-                       .request = request,
-                       .bytes = bytes,
-                       .receive = receive_});
-  has_receive_ = false;
-  return arrivals_.back().name;
+  Rare& kept = rare();
+  // What ends needs no memory.
+  kept.given_back.reserve(kept.given_back.size() + kept.arrivals.size() + 1);
+  Arrival& arrival = kept.arrivals.emplace_back();
+  arrival.name = ++qp_.impl_->adapter.last_arrival_;
+  arrival.source = source;
+  arrival.request = request;
+  arrival.bytes = bytes;
+  arrival.receive = std::move(receive_);
+  return arrival.name;
 }
 
 Responder::Arrival* Responder::find_arrival(std::uint64_t name) {
-  const auto found = std::ranges::find(arrivals_, name, &Arrival::name);
-  return found != arrivals_.end() ? &*found : nullptr;
+  if (rare_ == nullptr) return nullptr;
+  const auto found = std::ranges::find(rare_->arrivals, name, &Arrival::name);
+  return found != rare_->arrivals.end() ? &*found : nullptr;
 }
 
 bool Responder::arrival_extents(std::uint64_t arrival, std::uint64_t offset, std::uint64_t length,
                                 ExtentList& out) {
   const Arrival* found = find_arrival(arrival);
   return found != nullptr &&
-         resolve_sges(qp_.impl_->adapter.regions(), receive_pd(), found->receive.sges,
+         resolve_sges(qp_.impl_->adapter.regions(), receive_pd(), found->receive->sges,
                       {.offset = kGrhBytes + offset, .length = length}, kAccessLocalWrite,
                       out) == AccessVerdict::kOk;
 }
@@ -61,12 +64,12 @@ bool Responder::arrival_extents(std::uint64_t arrival, std::uint64_t offset, std
 void Responder::end_arrival(std::uint64_t arrival, bool is_whole) {
   Arrival* found = find_arrival(arrival);
   if (found == nullptr) return;
-  const Arrival ended = *found;
-  arrivals_.erase(arrivals_.begin() + (found - arrivals_.data()));
+  Arrival ended = std::move(*found);
+  rare_->arrivals.erase(rare_->arrivals.begin() + (found - rare_->arrivals.data()));
   if (is_whole && !qp_.impl_->adapter.memory().failed()) {
-    return complete_datagram(ended.source, ended.request, ended.bytes, ended.receive);
+    return complete_datagram(ended.source, ended.request, ended.bytes, *ended.receive);
   }
-  given_back_.push_back(ended.receive);
+  rare_->given_back.push_back(std::move(ended.receive));
   end_datagram(false, ended.source, ended.request, ended.bytes);
 }
 
@@ -101,7 +104,7 @@ AccessVerdict Responder::find_datagram_bytes(std::uint64_t payload_bytes) {
   ExtentList& rest = adapter.scratch_rest_;
   front.clear();
   rest.clear();
-  const SgeList& sges = receive_.sges;
+  const SgeList& sges = receive_->sges;
   if (sges.count == 1 && payload_bytes > 0) {  // as nearly always: found together
     const Sge& sge = sges.entries[0];
     const auto both = adapter.regions().find_extent(receive_pd(), sge.lkey, sge.addr,
@@ -124,8 +127,10 @@ void Responder::end_datagram(bool placed, const DatagramSource& source, const Se
                              std::uint64_t bytes) {
   QueuePair::Impl& qp = *qp_.impl_;
   if (placed) {
-    has_receive_ = false;
-    return complete_datagram(source, request, bytes, receive_);
+    std::unique_ptr<ReceiveRequest> receive = std::move(receive_);
+    complete_datagram(source, request, bytes, *receive);
+    qp.adapter.spare_receive_ = std::move(receive);
+    return;
   }
   drop_datagram(source, request, bytes);
   if (qp.adapter.memory().failed()) qp.fail(QpEvent::kFatal);
@@ -140,7 +145,7 @@ void Responder::complete_datagram(const DatagramSource& source, const SendReques
   qp.stats.received_bytes += bytes;
   qp.counters().receives.add();
   qp.counters().received_bytes.add(bytes);
-  Completion completion = completion_of(receive, WcStatus::kSuccess);
+  Completion completion = completion_of(receive.wr_id, WcStatus::kSuccess);
   completion.with_grh = true;
   completion.with_imm = request.opcode == WrOpcode::kSendWithImm;
   if (completion.with_imm) completion.imm = request.imm;
@@ -160,9 +165,8 @@ bool Responder::fits_datagram(const DatagramSource& source, std::uint64_t payloa
     qp.counters().qkey_violations.add();
     return false;
   }
-  request_ = RemoteRequest{};
-  if (!is_done(want_receive())) return false;
-  return kGrhBytes + payload_bytes <= receive_.sges.total_bytes();
+  if (!is_done(want_receive(WrOpcode::kSend))) return false;
+  return kGrhBytes + payload_bytes <= receive_->sges.total_bytes();
 }
 
 void Responder::drop_datagram(const DatagramSource& source, const SendRequest& request,

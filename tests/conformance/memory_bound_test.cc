@@ -4,32 +4,11 @@
 
 #include "device/memory_bound.h"
 
-#include <malloc.h>
-
+#include "allocated.h"
 #include "test_rig.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PVR_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PVR_SANITIZED 1
-#endif
-#endif
-#ifdef PVR_SANITIZED
-#include <sanitizer/allocator_interface.h>
-#endif
 
 namespace paravane::fake {
 namespace {
-
-std::uint64_t allocated() {
-#ifdef PVR_SANITIZED
-  return __sanitizer_get_current_allocated_bytes();
-#else
-  const struct mallinfo2 all = mallinfo2();
-  return all.uordblks + all.hblkhd;
-#endif
-}
 
 constexpr device::DeviceLimits kLimits{.queue_pairs = 2048,
                                        .completion_queues = 4096,
@@ -117,6 +96,26 @@ TEST_F(MemoryBound, HoldsForPageListsAndTheOneThatIsBuilt) {
   EXPECT_GT(list_bytes(), bound().page_lists / 10 * 9);
   EXPECT_LE(growth(), bound().page_lists + bound().fixed);
   EXPECT_LE(bound().page_lists, 3 * growth());
+}
+
+// What one object more adds to the bound, for the table of docs/configuration.md.
+TEST(MemoryBoundOf, OneObject) {
+  const auto bytes = [](std::uint32_t device::DeviceLimits::* limit) {
+    device::DeviceLimits more;
+    ++(more.*limit);
+    return device::memory_bound(more, 0).objects - device::memory_bound({}, 0).objects;
+  };
+  using Limits = device::DeviceLimits;
+  std::printf(
+      "bound of a queue pair %lu, completion queue %lu, shared receive queue %lu, region %lu\n",
+      bytes(&Limits::queue_pairs), bytes(&Limits::completion_queues),
+      bytes(&Limits::shared_receive_queues), bytes(&Limits::memory_regions));
+  const device::MemoryBound all = device::memory_bound({}, 0);
+  std::printf(
+      "MiB: objects %lu, held back %lu, requests %lu, transports %lu, fixed %lu, total %lu\n",
+      all.objects >> 20, all.held_back >> 20, all.requests >> 20, all.transports >> 20,
+      all.fixed >> 20, all.total() >> 20);
+  EXPECT_LE(bytes(&Limits::queue_pairs), 4096u);
 }
 
 }  // namespace

@@ -73,13 +73,13 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
   if (objects.number_is_handle()) {
     abi::CreateQpResponseV1 v1{};
     v1.qpn.set(qp.engine().number());
-    v1.grant = granted(qp.spec().caps);
+    v1.grant = granted(qp.caps());
     response.set(v1);
   } else {
     abi::CreateQpResponseV2 v2{};
     v2.qpn.set(qp.engine().number());
     v2.qp_handle.set(qp.handle());
-    v2.grant = granted(qp.spec().caps);
+    v2.grant = granted(qp.caps());
     response.set(v2);
   }
 }
@@ -98,10 +98,10 @@ Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQp
   spec->type = *type;
   spec->atomics = scope.rules.atomics;
   spec->caps = {.send_requests = command.max_send_wr.get(),
-                .send_sges = command.max_send_sge.get()};
+                .send_sges = static_cast<std::uint8_t>(command.max_send_sge.get())};
   if (spec->shared_receives == nullptr) {
     spec->caps.receive_requests = command.max_recv_wr.get();
-    spec->caps.receive_sges = command.max_recv_sge.get();
+    spec->caps.receive_sges = static_cast<std::uint8_t>(command.max_recv_sge.get());
   }
   return spec;
 }

@@ -158,7 +158,7 @@ Result<Progress> query_qp(CommandScope& scope, const Request& request, Response&
   const QueuePair* qp = scope.objects.find_qp(request.as<abi::QueryQpCommand>().qp_handle.get());
   if (qp == nullptr) return fail(Errc::kNotFound, "no such queue pair");
   abi::QueryQpResponse answer{};
-  answer.attrs = encode(qp->engine().query(), qp->spec().caps);
+  answer.attrs = encode(qp->engine().query(), qp->caps());
   response.set(answer);
   return Progress::kDone;
 }
