@@ -36,7 +36,6 @@ std::uint32_t CommandChannel::submit() {
   long_command_.reset();
   lines_.forget(abi::kVectorResponse);
 
-  request_ = {};
   response_ = {};
   scope_.counters.commands.add();
   scope_.effort.spend(kCommandEffort);
@@ -57,8 +56,9 @@ std::uint32_t CommandChannel::submit() {
 std::uint32_t CommandChannel::accept(const CommandRow& row) {
   row_ = &row;
   scope_.now = clock_.now;
-  Result<Progress> outcome = without_memory();
-  runs_in_memory([&] { outcome = row.handler(scope_, request_, response_); });
+  Result<Progress> outcome = Progress::kDone;
+  const bool fits = runs_in_memory([&] { outcome = row.handler(scope_, request_, response_); });
+  if (!fits) outcome = without_memory();
   if (row.reply == Reply::kNone || row.reply == Reply::kRefused) {
     if (outcome) return kErrorNone;
     note_refusal(outcome.error());
@@ -75,8 +75,9 @@ void CommandChannel::poll() {
   std::uint32_t before = 0;
   do {
     before = scope_.effort.spent();
-    outcome = without_memory();
-    runs_in_memory([&] { outcome = long_command_->advance(response_); });
+    if (!runs_in_memory([&] { outcome = long_command_->advance(response_); })) {
+      outcome = without_memory();
+    }
     if (!outcome || *outcome == Progress::kDone) break;
   } while (scope_.effort.spent() > before && scope_.effort.room_for_slice());
   if (outcome && *outcome == Progress::kLater) return;

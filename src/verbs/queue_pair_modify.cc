@@ -1,6 +1,6 @@
 // QueuePair::modify(): judge everything, then act, then take the new state.
 
-#include <array>
+#include <optional>
 
 #include "verbs/grh.h"
 #include "verbs/qp_state.h"
@@ -13,33 +13,22 @@ namespace {
 constexpr std::uint32_t kMinPathMtu = 1;  // 256 bytes
 constexpr std::uint32_t kMaxPathMtu = 5;  // 4096 bytes
 
-struct Bound {
-  QpAttr attribute;
-  std::uint32_t value;
-  std::uint32_t lowest;
-  std::uint32_t highest;
-};
-
 Status check_values(const QpAttributes& given, QpAttrMask mask) {
-  const std::array bounds = {
-      Bound{kAttrPathMtu, given.path_mtu, kMinPathMtu, kMaxPathMtu},
-      Bound{kAttrDestQpn, given.dest_qpn, 0, kQpNumberMask},
-      Bound{kAttrReceivePsn, given.receive_psn, 0, 0xFFFFFF},
-      Bound{kAttrSendPsn, given.send_psn, 0, 0xFFFFFF},
-      Bound{kAttrPkeyIndex, given.pkey_index, 0, 0},
-      Bound{kAttrPort, given.port, 1, 1},
-      Bound{kAttrMinRnrTimer, given.min_rnr_timer, 0, 31},
-      Bound{kAttrTimeout, given.timeout, 0, 31},
-      Bound{kAttrRetryCount, given.retry_count, 0, 7},
-      Bound{kAttrRnrRetry, given.rnr_retry, 0, 7},
+  const auto fits = [mask](QpAttr attribute, std::uint32_t value, std::uint32_t lowest,
+                           std::uint32_t highest) {
+    return (mask & attribute) == 0 || (value >= lowest && value <= highest);
   };
-  for (const Bound& bound : bounds) {
-    if ((mask & bound.attribute) == 0) continue;
-    if (bound.value < bound.lowest || bound.value > bound.highest) {
-      return fail(Errc::kInvalidArgument, "modify queue pair: an attribute is out of range");
-    }
-  }
-  return {};
+  const bool all_fit =
+      fits(kAttrPathMtu, given.path_mtu, kMinPathMtu, kMaxPathMtu) &&
+      fits(kAttrDestQpn, given.dest_qpn, 0, kQpNumberMask) &&
+      fits(kAttrReceivePsn, given.receive_psn, 0, 0xFFFFFF) &&
+      fits(kAttrSendPsn, given.send_psn, 0, 0xFFFFFF) &&
+      fits(kAttrPkeyIndex, given.pkey_index, 0, 0) && fits(kAttrPort, given.port, 1, 1) &&
+      fits(kAttrMinRnrTimer, given.min_rnr_timer, 0, 31) &&
+      fits(kAttrTimeout, given.timeout, 0, 31) && fits(kAttrRetryCount, given.retry_count, 0, 7) &&
+      fits(kAttrRnrRetry, given.rnr_retry, 0, 7);
+  if (all_fit) return {};
+  return fail(Errc::kInvalidArgument, "modify queue pair: an attribute is out of range");
 }
 
 // A state that the caller believes in must be the real one, but for the one that
