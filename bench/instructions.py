@@ -28,19 +28,25 @@ OTHERS = {"write-64-1024-qps": (1024, 5120), "look-in-vain": (1024, 11264), "cre
           "roce-write-64k": (64, 320), "roce-write-64k-packets": (64, 320), "roce-read-64k": (64, 320)}
 
 
-def count(program, operation, times):
+def run(program, operation, times, *options):
+    """Returns what callgrind counts in `times` operations and their set-up, by the names of its events (Ir, D1mr, ...)."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *options,
                                *[f"--toggle-collect={one}" for one in COUNTED], program, operation, str(times)],
                               capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if done.returncode != 0:
-            sys.exit(f"instructions: {operation}: {done.stderr.strip().splitlines()[-1]}")
-        return int(re.search(r"^(?:totals|summary): (\d+)", pathlib.Path(folder, "out").read_text(), re.MULTILINE)[1])
+            sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {operation}: {done.stderr.strip().splitlines()[-1]}")
+        text = pathlib.Path(folder, "out").read_text()
+    names = re.search(r"^events: (.*)$", text, re.MULTILINE)[1].split()
+    counts = re.search(r"^(?:totals|summary): (.*)$", text, re.MULTILINE)[1].split()
+    return dict(zip(names, map(int, counts)))
 
 
-def measure(program, operation):
+def measure(program, operation, events=("Ir",), options=()):
+    """Returns how many of these events one operation takes."""
     few, more = OTHERS.get(operation, USUAL)
-    return (count(program, operation, more) - count(program, operation, few)) / (more - few)
+    counts = [run(program, operation, times, *options) for times in (few, more)]
+    return sum(counts[1].get(event, 0) - counts[0].get(event, 0) for event in events) / (more - few)
 
 
 def main():
