@@ -25,6 +25,18 @@ CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSin
                          spec.entries}),
       sink_(sink) {}
 
+// Within push(), which each completion takes.
+[[gnu::always_inline]] inline RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe,
+                                                                      bool solicited) {
+  const RingProducer::Push added =
+      producer_.add(std::as_bytes(std::span<const abi::Cqe, 1>(&cqe, 1)));
+  if (added == RingProducer::Push::kDone) {
+    ++hidden_;
+    if (solicited) last_solicited_ = pushed_ + hidden_;
+  }
+  return added;
+}
+
 bool CompletionQueue::push(const verbs::Completion& completion, verbs::Reveal when) {
   if (dead_) return false;
   const abi::Cqe cqe = make_cqe(completion, reader());
@@ -38,15 +50,6 @@ bool CompletionQueue::push(const verbs::Completion& completion, verbs::Reveal wh
   }
   if (when == verbs::Reveal::kNow || hidden_ == kMostHidden) reveal();
   return !dead_;
-}
-
-RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe, bool solicited) {
-  const RingProducer::Push added = producer_.add(std::as_bytes(std::span(&cqe, 1)));
-  if (added == RingProducer::Push::kDone) {
-    ++hidden_;
-    if (solicited) last_solicited_ = pushed_ + hidden_;
-  }
-  return added;
 }
 
 void CompletionQueue::publish_taken() {

@@ -108,8 +108,8 @@ class CompletionQueue final : public verbs::CompletionQueue {
   void forget_taken(const RingConsumer& ring) {
     if (taken_from_ == &ring) taken_from_ = nullptr;
   }
-  // Entries of this send queue were taken. Their slots are returned to the guest before it sees any
-  // completion of this turn. REQUIRES: reveal() follows in the same turn.
+  // Entries of this ring of requests were taken. Their slots are returned to the guest before it
+  // sees any completion of this turn. REQUIRES: reveal() follows in the same turn.
   void publish_before_reveal(RingConsumer& ring) {
     if (taken_from_ == &ring) return;
     publish_taken();

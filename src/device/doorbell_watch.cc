@@ -172,6 +172,7 @@ bool DoorbellWatch::look_at(UserContext& context, QueuePair& qp) {
   for (const Hot& hot : hot_) {
     if (hot.qp == &qp) return true;
   }
+  is_any_hot_ = true;
   hot_[next_hot_] = {&qp, &context};
   next_hot_ = (next_hot_ + 1) % kHotQueuePairs;
   return true;
@@ -183,9 +184,11 @@ bool DoorbellWatch::look_at(UserContext& context, SharedReceiveQueue& srq) {
   return true;
 }
 
-void DoorbellWatch::look_at_hot() {
+void DoorbellWatch::look_at_those_hot() {
+  is_any_hot_ = false;
   for (Hot& hot : hot_) {
     if (hot.qp == nullptr) continue;
+    is_any_hot_ = true;  // until the next turn at least
     if (clock_.now - hot.context->last_work >= kAfterWork) {
       hot = {};
     } else if (hot.qp->look()) {

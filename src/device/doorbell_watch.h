@@ -61,7 +61,9 @@ class DoorbellWatch {
 
   // Checks the queue pairs that were busy a moment ago, with or without a doorbell. Call it first
   // in each turn.
-  void look_at_hot();
+  void look_at_hot() {
+    if (is_any_hot_) look_at_those_hot();
+  }
   // Polls the pages that are due, and checks queue pairs that still have to be checked. Call it
   // second in each turn. Returns how many contexts, pages and queues were checked.
   std::uint32_t poll();
@@ -94,6 +96,7 @@ class DoorbellWatch {
   static constexpr std::size_t kHotQueuePairs = 8;
   static constexpr Duration kAfterWork = std::chrono::microseconds(20);
 
+  void look_at_those_hot();
   std::uint32_t look_at_pages();
   std::uint32_t sweep();
   std::uint32_t allowed_in_vain();  // in this turn
@@ -130,6 +133,7 @@ class DoorbellWatch {
   };
   std::array<Hot, kHotQueuePairs> hot_{};
   std::size_t next_hot_ = 0;
+  bool is_any_hot_ = false;  // false: all of hot_ are empty
   Instant next_due_ = kNever;
   Instant close_until_{};  // the latest of all contexts
 };

@@ -120,7 +120,7 @@ void LateEvents::forget(CompletionQueue& cq) {
   leave(cq);
 }
 
-std::uint32_t LateEvents::poll() {
+std::uint32_t LateEvents::judge_due() {
   int left = kLatePerTurn;
   run(soon_, left);
   run(rarely_, left);
@@ -176,15 +176,6 @@ bool LateEvents::spend(CompletionQueue& cq) {
   if (late.budget == 0) return false;
   --late.budget;
   return true;
-}
-
-Instant LateEvents::next_due() const {
-  const auto first = [](const Line<CompletionQueue>& line) {
-    return line.empty() ? kNever : line.first()->late().due;
-  };
-  const Instant soon = first(soon_);
-  const Instant rarely = first(rarely_);
-  return std::min(soon, rarely);
 }
 
 }  // namespace paravane::device

@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/line.h"
@@ -46,14 +47,18 @@ class LateEvents {
   void before_event(CompletionQueue& cq);   // an event is about to be sent
 
   // Decides about a bounded number of queues that are due. Returns their number.
-  std::uint32_t poll();
-  Instant next_due() const;
+  std::uint32_t poll() { return clock_.now < next_due() ? 0 : judge_due(); }
+  Instant next_due() const { return std::min(first_due(soon_), first_due(rarely_)); }
   // Must be called before the queue is destroyed.
   void forget(CompletionQueue& cq);
 
  private:
   enum class Verdict : std::uint8_t { kDone, kQueued, kAgain, kRarely };
 
+  static Instant first_due(const Line<CompletionQueue>& line) {
+    return line.empty() ? kNever : line.first()->late().due;
+  }
+  std::uint32_t judge_due();
   void refill(CompletionQueue& cq);
   // Whether an event was sent while the queue already held everything that it holds now.
   bool is_told(CompletionQueue& cq, std::uint64_t position) const;

@@ -102,10 +102,10 @@ void Notifier::forget(Notice::About about, std::uint32_t handle) {
   async_.ring->forget(about, handle);
 }
 
-std::uint32_t Notifier::flush() {
+std::uint32_t Notifier::flush_waiting() {
   std::uint32_t taken = 0;
-  if (completion_.ring && !completion_.ring->idle()) taken += publish(completion_);
-  if (gate_open_ && async_.ring && !async_.ring->idle()) taken += publish(async_);
+  if (waits(completion_)) taken += publish(completion_);
+  if (gate_open_ && waits(async_)) taken += publish(async_);
   return taken;
 }
 

@@ -43,7 +43,7 @@ class Notifier {
 
   // Publishes a bounded number of notices that did not fit before. Call it once per turn. Returns
   // how many notices were checked.
-  std::uint32_t flush();
+  std::uint32_t flush() { return waits(completion_) || waits(async_) ? flush_waiting() : 0; }
   // Whether more waiting notices may fit. If so, call flush() in the next turn.
   bool has_work() const { return completion_.cut || async_.cut; }
 
@@ -58,6 +58,11 @@ class Notifier {
     Duration delay{};
     bool cut = false;  // the last flush stopped at its limit
   };
+  // Whether notices of the channel did not fit yet.
+  static bool waits(const Channel& channel) {
+    return channel.ring != nullptr && !channel.ring->idle();
+  }
+  std::uint32_t flush_waiting();
   void put(Channel& channel, const Notice& notice);
   std::uint32_t publish(Channel& channel);
   void count_broken(const Channel& channel, bool was_broken);

@@ -306,25 +306,26 @@ void PvrdmaFunction::poll(verbs::Budget& budget) {
 }
 
 void PvrdmaFunction::work(verbs::Budget& budget) {
-  effort_.spend(map_changes_.poll());
+  std::uint64_t touched = map_changes_.poll();
   // What was just busy is first: the doorbell that announces its next request, and
   // all that comes with looking at pages, can wait until the request is done.
   watch_.look_at_hot();
-  run_adapter(budget);
-  effort_.spend(watch_.poll());
-  run_adapter(budget);
-  if (completion_events_.holding()) effort_.spend(completion_events_.retry_held());
-  effort_.spend(late_events_.poll());
-  effort_.spend(notifier_.flush());
+  touched += run_adapter(budget);
+  touched += watch_.poll();
+  touched += run_adapter(budget);
+  if (completion_events_.holding()) touched += completion_events_.retry_held();
+  touched += late_events_.poll();
+  touched += notifier_.flush();
+  effort_.spend(touched);
 }
 
-void PvrdmaFunction::run_adapter(verbs::Budget& budget) {
-  if (!adapter_.has_work()) return;
+std::uint64_t PvrdmaFunction::run_adapter(verbs::Budget& budget) {
+  if (!adapter_.has_work()) return 0;
   const std::uint64_t touched = adapter_.regions().touched();
   const std::int32_t operations = budget.operations;
   adapter_.run(clock_.now, budget);
-  effort_.spend(adapter_.regions().touched() - touched +
-                static_cast<std::uint64_t>(operations - budget.operations));
+  return adapter_.regions().touched() - touched +
+         static_cast<std::uint64_t>(operations - budget.operations);
 }
 
 void PvrdmaFunction::check_memory() {

@@ -112,7 +112,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void end_life();
   void finish_burial();
   void work(verbs::Budget& budget);
-  void run_adapter(verbs::Budget& budget);
+  // What it touched.
+  std::uint64_t run_adapter(verbs::Budget& budget);
   void check_memory();
   bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
 

@@ -38,6 +38,7 @@ QueuePair::QueuePair(const Spec& spec, PageList pages, const QueueGeometry& geom
 QueuePair::~QueuePair() {
   engine_.reset();
   send_cq_.forget_taken(send_.ring());
+  if (receive_) receive_cq_.forget_taken(receive_->ring());
   if (shared_receives_ != nullptr) shared_receives_->drop_user(*this);
   for (CompletionQueue* cq : {&send_cq_, &receive_cq_}) cq->drop_user();
 }
@@ -67,7 +68,18 @@ void QueuePair::pass_send() {
 }
 
 verbs::WorkSource::Fetch QueuePair::take_receive(verbs::ReceiveRequest& out) {
-  return receive_ ? receive_->take_receive(decoder_, out) : shared_receives_->take(*this, out);
+  if (!receive_) return shared_receives_->take(*this, out);
+  const Fetch fetched = receive_->take_receive(decoder_, out);
+  // Taken, also when the guest cannot be told yet.
+  if (fetched == Fetch::kTaken) static_cast<void>(receive_->ring().publish());
+  return fetched;
+}
+
+verbs::WorkSource::Fetch QueuePair::take_receive_in_passing(verbs::ReceiveRequest& out) {
+  if (!receive_) return shared_receives_->take(*this, out);
+  const Fetch fetched = receive_->take_receive(decoder_, out);
+  if (fetched == Fetch::kTaken) receive_cq_.publish_before_reveal(receive_->ring());
+  return fetched;
 }
 
 bool QueuePair::wait_for_receive() {

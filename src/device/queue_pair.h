@@ -82,6 +82,7 @@ class QueuePair final : public verbs::WorkSource {
   Fetch peek_send(verbs::SendRequest& out) override;
   void pass_send() override;
   Fetch take_receive(verbs::ReceiveRequest& out) override;
+  Fetch take_receive_in_passing(verbs::ReceiveRequest& out) override;
   bool wait_for_receive() override;
   void restart() override;
 

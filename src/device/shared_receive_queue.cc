@@ -58,6 +58,7 @@ SharedReceiveQueue::Fetch SharedReceiveQueue::take(QueuePair& qp, verbs::Receive
   const Fetch fetched = ring_.take_receive(decoder_, out);
   switch (fetched) {
     case Fetch::kTaken:
+      static_cast<void>(ring_.ring().publish());  // taken, also when the guest cannot be told yet
       judge_limit();
       if (!waiting_.empty() && ring_.peek() == RingConsumer::Next::kEntry) wake(1);
       break;

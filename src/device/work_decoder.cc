@@ -135,10 +135,4 @@ std::uint32_t WorkDecoder::decode_receive(const abi::ReceiveHeader& header,
   return fits ? sges : 0;
 }
 
-void append_sges(std::span<const abi::Sge> from, verbs::SgeList& list) {
-  for (const abi::Sge& sge : from) {
-    list.entries[list.count++] = {sge.addr.get(), sge.length.get(), sge.lkey.get()};
-  }
-}
-
 }  // namespace paravane::device

@@ -46,7 +46,14 @@ class WorkDecoder {
   Spec spec_;
 };
 
+// REQUIRES: list.count < kMaxSges.
+inline void append_sge(const abi::Sge& from, verbs::SgeList& list) {
+  list.entries[list.count++] = {from.addr.get(), from.length.get(), from.lkey.get()};
+}
+
 // REQUIRES: from.size() + list.count <= kMaxSges.
-void append_sges(std::span<const abi::Sge> from, verbs::SgeList& list);
+inline void append_sges(std::span<const abi::Sge> from, verbs::SgeList& list) {
+  for (const abi::Sge& sge : from) append_sge(sge, list);
+}
 
 }  // namespace paravane::device

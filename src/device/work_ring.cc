@@ -56,11 +56,16 @@ RingConsumer::Next WorkRing::peek() {
 WorkRing::Fetch WorkRing::peek_send(const WorkDecoder& decoder, verbs::SendRequest& out) {
   const RingConsumer::Next next = peek();
   if (next != RingConsumer::Next::kEntry) return nothing_taken(next);
-  alignas(64) SendEntry entry;
-  if (ring_.copy_head(std::as_writable_bytes(std::span(&entry, 1))) != Reach::kOk) {
+  SendEntry entry;
+  if (ring_.copy_head(0, std::as_writable_bytes(std::span<SendEntry, 1>(&entry, 1))) !=
+      Reach::kOk) {
     return Fetch::kAbsent;
   }
   const std::uint32_t sges = decoder.decode_send(entry.header, out);
+  if (sges == 1) [[likely]] {
+    append_sge(entry.sges[0], out.sges);
+    return Fetch::kTaken;
+  }
   if (copy_sges(sizeof(entry.header), sges, entry.sges, out.sges) != Reach::kOk) {
     return Fetch::kAbsent;
   }
@@ -75,17 +80,24 @@ void WorkRing::pass_send() {
 WorkRing::Fetch WorkRing::take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out) {
   const RingConsumer::Next next = peek();
   if (next != RingConsumer::Next::kEntry) return nothing_taken(next);
-  alignas(64) ReceiveEntry entry;
-  const auto bytes = std::as_writable_bytes(std::span(&entry, 1)).first(receive_bytes_);
-  if (ring_.copy_head(bytes) != Reach::kOk) return Fetch::kAbsent;
+  ReceiveEntry entry;
+  const auto whole = std::as_writable_bytes(std::span<ReceiveEntry, 1>(&entry, 1));
+  // Entries of one SGE, and of more, in a row of loads and stores.
+  constexpr std::size_t kOneSge = sizeof(abi::ReceiveHeader) + sizeof(abi::Sge);
+  const Reach reach = receive_bytes_ == kOneSge ? ring_.copy_head(0, whole.first<kOneSge>())
+                      : receive_bytes_ == whole.size()
+                          ? ring_.copy_head(0, whole)
+                          : ring_.copy_head(0, std::span<std::byte>(whole).first(receive_bytes_));
+  if (reach != Reach::kOk) return Fetch::kAbsent;
   const std::uint32_t sges = decoder.decode_receive(entry.header, out);
   const std::size_t at_hand = (receive_bytes_ - sizeof(entry.header)) / sizeof(abi::Sge);
   const std::span<const abi::Sge> copied = std::span(entry.sges).first(at_hand);
-  if (copy_sges(sizeof(entry.header), sges, copied, out.sges) != Reach::kOk) {
+  if (sges == 1 && at_hand > 0) [[likely]] {
+    append_sge(entry.sges[0], out.sges);
+  } else if (copy_sges(sizeof(entry.header), sges, copied, out.sges) != Reach::kOk) {
     return Fetch::kAbsent;
   }
   ring_.advance();
-  static_cast<void>(ring_.publish());  // taken, also when the guest cannot be told yet
   ++taken_;
   return Fetch::kTaken;
 }

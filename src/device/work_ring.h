@@ -33,7 +33,7 @@ class WorkRing {
   // Takes the entry that peek_send() has read. Its slot is returned to the guest when completions
   // become visible, by publishing ring().
   void pass_send();
-  // Takes the head entry and decodes it. Its slot is returned to the guest at once.
+  // Takes the head entry and decodes it. Its slot is returned to the guest by publishing ring().
   Fetch take_receive(const WorkDecoder& decoder, verbs::ReceiveRequest& out);
   RingConsumer& ring() { return ring_; }
 

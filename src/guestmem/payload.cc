@@ -92,7 +92,15 @@ void copy_piece(const std::byte* from, std::byte* to, std::uint64_t size) {
   const std::uint64_t ordered = std::min(size, kOrderedBytes);
   const std::uint64_t body = size - ordered;
   if (body > 0) raw_copy::copy_bytes(to, from, body);
-  raw_copy::copy_ascending(to + body, from + body, ordered);
+  const bool in_words =
+      (reinterpret_cast<std::uintptr_t>(to + body) | ordered) % sizeof(std::uint64_t) == 0;
+  if (in_words && ordered == kOrderedBytes) [[likely]] {
+    raw_copy::copy_words_ascending(to + body, from + body, kOrderedBytes);
+  } else if (in_words) {
+    raw_copy::copy_words_ascending(to + body, from + body, ordered);
+  } else {
+    raw_copy::copy_ascending(to + body, from + body, ordered);
+  }
 }
 
 bool intact(const ExtentList& list) {

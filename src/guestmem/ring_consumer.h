@@ -68,22 +68,49 @@ class RingConsumer {
 
   // Whether there is an entry. Reads the producer index in shared memory only if all entries that
   // are already known have been consumed.
-  Next peek();
+  Next peek() {
+    if (broken_) return Next::kBroken;
+    if (was_absent_) [[unlikely]]
+      static_cast<void>(publish());
+    return head_ != tail_ ? Next::kEntry : look();
+  }
 
-  // Copies the first to.size() bytes of the head entry. REQUIRES: peek() returned kEntry, and
-  // to.size() <= element_bytes.
-  Reach copy_head(std::span<std::byte> to);
-  // The same, starting at `offset` within the entry.
-  Reach copy_head(std::uint32_t offset, std::span<std::byte> to);
+  // Copies to.size() bytes of the head entry, starting at `offset` within it. REQUIRES: peek()
+  // returned kEntry, and the bytes are within element_bytes.
+  template <std::size_t N>
+  Reach copy_head(std::uint32_t offset, std::span<std::byte, N> to) {
+    if (offset > place_.element_bytes || to.size() > place_.element_bytes - offset) {
+      return Reach::kOutside;
+    }
+    const std::uint64_t entry = std::uint64_t{index().slot(head_)} * place_.element_bytes;
+    // A new entry is in the cache of the guest's processor. Waiting for it costs more than all
+    // that is done with it.
+    const bool is_posted = known() > kAhead;
+    return entries_.copy_in(place_.elements_at + entry + offset, to,
+                            is_posted ? std::uint64_t{kAhead} * place_.element_bytes : 0);
+  }
+
+  Reach copy_head(std::uint32_t offset, std::span<std::byte> to) {
+    return copy_head<std::dynamic_extent>(offset, to);
+  }
 
   // Passes the head slot, even if its entry was invalid, because an invalid entry must not be read
   // twice. REQUIRES: peek() returned kEntry, and publish() follows in the same turn.
-  void advance();
+  void advance() {
+    assert(head_ != tail_);
+    head_ = index().next(head_);
+  }
 
   // Returns all passed slots to the guest. The cache line of the index moves between two processors
   // with each store, so one store for several entries saves much time. If the memory is absent, the
   // slots are returned by the first peek() or publish() after the memory has come back.
-  Reach publish();
+  Reach publish() {
+    if (published_ == head_) return Reach::kOk;
+    const Reach reach = indices_.store_index(place_.consumer_at, head_);
+    was_absent_ = reach != Reach::kOk;
+    if (!was_absent_) published_ = head_;
+    return reach;
+  }
 
   // The number of entries from the head to the guest's producer index, which is read. 0 if the ring
   // is broken or absent.
@@ -96,6 +123,10 @@ class RingConsumer {
   void reset();
 
  private:
+  // The entry that is fetched while one is copied, counted from that: more takes lines that the
+  // guest still writes.
+  static constexpr std::uint32_t kAhead = 3;
+
   Next look();
   // The entries that the last look at the producer index has shown.
   std::uint32_t known() const { return index().used(tail_, head_); }

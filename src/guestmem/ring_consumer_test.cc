@@ -41,7 +41,7 @@ class RingConsumerTest : public ::testing::Test {
   }
   static std::uint64_t head_of(RingConsumer& ring) {
     Le64 value;
-    EXPECT_EQ(ring.copy_head(std::as_writable_bytes(std::span(&value, 1))), Reach::kOk);
+    EXPECT_EQ(ring.copy_head(0, std::as_writable_bytes(std::span(&value, 1))), Reach::kOk);
     return value.get();
   }
 
@@ -177,7 +177,7 @@ TEST_F(RingConsumerTest, PartsOfAnEntryCanBeCopiedAndNothingBeyondIt) {
   EXPECT_EQ(ring_.copy_head(57, bytes), Reach::kOutside);
   EXPECT_EQ(ring_.copy_head(0xFFFFFFFF, bytes), Reach::kOutside);
   std::array<std::byte, kStride + 1> more;
-  EXPECT_EQ(ring_.copy_head(more), Reach::kOutside);
+  EXPECT_EQ(ring_.copy_head(0, more), Reach::kOutside);
 }
 
 TEST_F(RingConsumerTest, AbsentRingWaitsAndTheGuestLearnsOurIndexAfterwards) {

@@ -15,7 +15,8 @@ namespace paravane {
 class RingIndex {
  public:
   // REQUIRES: 1 <= elements <= 2^30.
-  explicit constexpr RingIndex(std::uint32_t elements) : n_(elements) {}
+  explicit constexpr RingIndex(std::uint32_t elements)
+      : n_(elements), mask_(low_ones(2 * elements - 1) - 1) {}
 
   constexpr std::uint32_t elements() const { return n_; }
   // Whether the driver considers the index valid.
@@ -28,18 +29,19 @@ class RingIndex {
 
   // The number of slots that are actually used, and the number of steps after which an index
   // repeats.
-  constexpr std::uint32_t depth() const { return low_ones(n_ - 1); }
-  constexpr std::uint32_t period() const { return low_ones(2 * n_ - 1); }
+  constexpr std::uint32_t depth() const { return period() / 2; }
+  constexpr std::uint32_t period() const { return mask_ + 1; }
 
   // The number of elements between head and tail. A correct guest never causes more than depth().
   constexpr std::uint32_t used(std::uint32_t tail, std::uint32_t head) const {
-    return (tail - head) & (period() - 1);
+    return (tail - head) & mask_;
   }
 
  private:
   // The lowest zero bit of `mask`, which is 2^(number of consecutive one bits at its low end).
   static constexpr std::uint32_t low_ones(std::uint32_t mask) { return ~mask & (mask + 1); }
   std::uint32_t n_;
+  std::uint32_t mask_;  // period() - 1, because each access to a ring needs it
 };
 
 }  // namespace paravane

@@ -9,30 +9,6 @@ RingProducer::RingProducer(PageList& pages, const RingLayout& layout)
   assert(layout.fits(pages.size_bytes()));
 }
 
-RingProducer::Push RingProducer::add(std::span<const std::byte> element) {
-  assert(element.size() <= place_.element_bytes);
-  if (broken_) return Push::kBroken;
-  if (index().used(tail_, head_) == index().depth()) {
-    if (const Push seen = look(); seen != Push::kDone) return seen;
-    if (index().used(tail_, head_) == index().depth()) return Push::kFull;
-  }
-  Reach reach = Reach::kOk;
-  // What is reachable now stays so until the end of the turn.
-  if (tail_ == published_) {
-    reach = indices_.prefetch(place_.producer_at, sizeof tail_, Rights::kWrite);
-  }
-  if (reach == Reach::kOk) {
-    reach = elements_.copy_out(element_at(tail_), element, place_.element_bytes);
-  }
-  if (reach == Reach::kAbsent) return Push::kAbsent;
-  if (reach != Reach::kOk) {
-    broken_ = true;
-    return Push::kBroken;
-  }
-  tail_ = index().next(tail_);
-  return Push::kDone;
-}
-
 RingProducer::Push RingProducer::publish() {
   if (broken_) return Push::kBroken;
   if (published_ == tail_) return Push::kDone;
@@ -47,10 +23,6 @@ RingProducer::Push RingProducer::publish() {
 RingProducer::Push RingProducer::push(std::span<const std::byte> element) {
   const Push added = add(element);
   return added == Push::kDone ? publish() : added;
-}
-
-std::uint64_t RingProducer::element_at(std::uint32_t position) const {
-  return place_.elements_at + std::uint64_t{index().slot(position)} * place_.element_bytes;
 }
 
 RingProducer::Push RingProducer::look() {

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,7 +34,32 @@ class RingProducer {
   // Writes one element, which the guest sees after publish(). The guest's index is read only if the
   // ring is full according to its last known value. REQUIRES: element.size() is at most the stride,
   // and publish() follows in the same turn.
-  Push add(std::span<const std::byte> element);
+  template <std::size_t N>
+  Push add(std::span<const std::byte, N> element) {
+    assert(element.size() <= place_.element_bytes);
+    if (broken_) return Push::kBroken;
+    if (index().used(tail_, head_) == index().depth()) [[unlikely]] {
+      if (const Push seen = look(); seen != Push::kDone) return seen;
+      if (index().used(tail_, head_) == index().depth()) return Push::kFull;
+    }
+    Reach reach = Reach::kOk;
+    // What is reachable now stays so until the end of the turn.
+    if (tail_ == published_) {
+      reach = indices_.prefetch(place_.producer_at, sizeof tail_, Rights::kWrite);
+    }
+    if (reach == Reach::kOk) {
+      reach = elements_.copy_out(element_at(tail_), element, place_.element_bytes);
+    }
+    if (reach == Reach::kOk) [[likely]] {
+      tail_ = index().next(tail_);
+      return Push::kDone;
+    }
+    if (reach == Reach::kAbsent) return Push::kAbsent;
+    broken_ = true;
+    return Push::kBroken;
+  }
+
+  Push add(std::span<const std::byte> element) { return add<std::dynamic_extent>(element); }
 
   // Stores the producer index with release semantics, so the guest sees all added elements. The
   // cache line of the index moves between two processors with each store, so one store for several
@@ -56,8 +82,11 @@ class RingProducer {
  private:
   // Reads the guest's consumer index into head_.
   Push look();
+  // Byte offset in the page list.
+  std::uint64_t element_at(std::uint32_t position) const {
+    return place_.elements_at + std::uint64_t{index().slot(position)} * place_.element_bytes;
+  }
   RingIndex index() const { return RingIndex(place_.elements); }
-  std::uint64_t element_at(std::uint32_t position) const;  // byte offset in the page list
 
   PageView indices_;
   PageView elements_;

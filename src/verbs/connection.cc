@@ -37,16 +37,12 @@ std::optional<PathUse::Way> Connection::way() const {
   return PathUse::Way{path_.transport, path_.host};
 }
 
-const Path* Connection::path(const Adapter& adapter, const FabricPort& fabric) {
-  const std::uint64_t epoch = fabric.epoch();
-  if (epoch == 0 || epoch != epoch_) {
-    const bool is_ours = is_set_ && adapter.owns_gid(source_.gid, source_.type);
-    const std::optional<Path> found =
-        is_ours ? fabric.find(dgid_, source_.type) : std::optional<Path>();
-    found ? take_path(*found) : lose_path();
-    epoch_ = epoch;
-  }
-  return last_path();
+void Connection::find_path(const Adapter& adapter, const FabricPort& fabric, std::uint64_t epoch) {
+  const bool is_ours = is_set_ && adapter.owns_gid(source_.gid, source_.type);
+  const std::optional<Path> found =
+      is_ours ? fabric.find(dgid_, source_.type) : std::optional<Path>();
+  found ? take_path(*found) : lose_path();
+  epoch_ = epoch;
 }
 
 }  // namespace paravane::verbs

@@ -41,12 +41,18 @@ class Connection {
   void clear();
 
   // nullptr: no adapter has the peer's GID now, or the adapter no longer has `source`.
-  const Path* path(const Adapter& adapter, const FabricPort& fabric);
+  const Path* path(const Adapter& adapter, const FabricPort& fabric) {
+    const std::uint64_t epoch = fabric.epoch();
+    if (epoch == 0 || epoch != epoch_) [[unlikely]]
+      find_path(adapter, fabric, epoch);
+    return last_path();
+  }
 
   // The last result of path().
   const Path* last_path() const { return path_.transport != nullptr ? &path_ : nullptr; }
 
  private:
+  void find_path(const Adapter& adapter, const FabricPort& fabric, std::uint64_t epoch);
   void take_path(const Path& path);  // without a transport: none
   void lose_path();
   std::optional<PathUse::Way> way() const;

@@ -29,6 +29,8 @@ struct SgeList {
 
   std::span<const Sge> all() const { return {entries.data(), count}; }
   std::uint64_t total_bytes() const {
+    if (count == 1) [[likely]]
+      return entries[0].length;
     std::uint64_t total = 0;
     for (const Sge& sge : all()) total += sge.length;
     return total;
@@ -98,6 +100,9 @@ class WorkSource {
     return fetched;
   }
   virtual Fetch take_receive(ReceiveRequest& out) = 0;
+  // The same, but the slot may be returned to the guest as late as the completions of receives
+  // become visible. REQUIRES: the receive completion queue's reveal() follows in the same turn.
+  virtual Fetch take_receive_in_passing(ReceiveRequest& out) { return take_receive(out); }
   // True: take_receive() would return a receive now. False: it would not; if receives are shared,
   // the queue pair waits in line for one from now on.
   virtual bool wait_for_receive() = 0;
