@@ -21,10 +21,14 @@ class MemoryFile;
 class Extent {
  public:
   std::uint64_t size() const { return size_; }
+  // A part of it. REQUIRES: it has these bytes.
+  Extent part(std::uint64_t offset, std::uint64_t size) const {
+    assert(offset <= size_ && size <= size_ - offset);
+    return {host_ + offset, size, file_};
+  }
 
  private:
   friend class ExtentAccess;  // guestmem/ only
-  friend class ExtentList;
   Extent(std::byte* host, std::uint64_t size, const MemoryFile* file)
       : host_(host), size_(size), file_(file) {}
   std::byte* host_;
@@ -40,8 +44,7 @@ class ExtentList {
   }
   // Appends a part of an extent. REQUIRES: it has these bytes.
   void append(const Extent& extent, std::uint64_t offset, std::uint64_t size) {
-    assert(offset <= extent.size_ && size <= extent.size_ - offset);
-    extents_.push_back(Extent(extent.host_ + offset, size, extent.file_));
+    extents_.push_back(extent.part(offset, size));
     total_ += size;
   }
   std::uint64_t total_bytes() const { return total_; }

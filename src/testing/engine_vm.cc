@@ -113,9 +113,10 @@ std::unique_ptr<EngineQp> EngineVm::queue_pair(verbs::QpType type, bool signal_a
   return made;
 }
 
-std::unique_ptr<EngineQp> EngineVm::sharing_queue_pair(ScriptedWork& shared) {
+std::unique_ptr<EngineQp> EngineVm::sharing_queue_pair(ScriptedWork& shared, verbs::QpType type) {
   auto made = std::make_unique<EngineQp>(&shared);
-  made->qp = expect(adapter_->create_qp(verbs::QueuePairSpec{.pd = pd_,
+  made->qp = expect(adapter_->create_qp(verbs::QueuePairSpec{.type = type,
+                                                             .pd = pd_,
                                                              .tag = next_tag_++,
                                                              .send_cq = &made->sends,
                                                              .receive_cq = &made->receives,

@@ -86,7 +86,8 @@ class EngineVm {
   std::unique_ptr<EngineQp> queue_pair(verbs::QpType type = verbs::QpType::kReliableConnected,
                                        bool signal_all = false, std::uint32_t number = 0);
   // One whose receives come from `shared`, a work source that others use too.
-  std::unique_ptr<EngineQp> sharing_queue_pair(ScriptedWork& shared);
+  std::unique_ptr<EngineQp> sharing_queue_pair(
+      ScriptedWork& shared, verbs::QpType type = verbs::QpType::kReliableConnected);
 
  private:
   EngineBuffer registered(TestPages pages, std::uint64_t length, verbs::AccessMask access,

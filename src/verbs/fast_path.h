@@ -16,7 +16,9 @@
 #include <optional>
 
 #include "guestmem/extent.h"
+#include "verbs/hidden_completions.h"
 #include "verbs/queue_pair.h"
+#include "verbs/region_view.h"
 #include "verbs/work_request.h"
 
 namespace paravane::verbs {
@@ -40,13 +42,23 @@ class FastPath {
   std::optional<Outcome> copy(const SendRequest& request, std::uint64_t length);
   std::optional<Outcome> change_word(const SendRequest& request, std::uint64_t length);
   // The memory of this side.
-  std::optional<Extent> local(const SendRequest& request, std::uint64_t length);
+  std::optional<Extent> local(const SendRequest& request, std::uint64_t length, AccessMask need);
+  // The memory of the peer that the request names.
+  std::optional<Extent> remote(const SendRequest& request, std::uint64_t length, AccessMask need);
 
   QueuePair& qp_;
   QueuePair* peer_ = nullptr;
   Transport* transport_ = nullptr;
+  bool may_fetch_ = false;  // whether requests may bring bytes back
+  AccessMask rights_ = 0;   // of requests at the peer
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t writes_ = 0;  // of the messages
+  std::uint64_t write_bytes_ = 0;
+  RegionView ours_;
+  RegionView theirs_;         // what requests name
+  RegionView receives_;       // where sends go
+  HiddenCompletions hidden_;  // of the peer's receives
 };
 
 // A copy between the two failed (SIGBUS). Finds out whose memory it was, fails the peer if it was

@@ -70,8 +70,12 @@ std::array<std::uint8_t, 4> ipv4_of(const Gid& gid) {
 }  // namespace
 
 bool is_ipv4_mapped(const Gid& gid) {
-  return std::all_of(gid.raw.begin(), gid.raw.begin() + 10, [](auto b) { return b == 0; }) &&
-         gid.raw[10] == 0xFF && gid.raw[11] == 0xFF;
+  // In words: each datagram asks for both of its GIDs.
+  constexpr Gid kAnyIpv4{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF}};
+  using Words = std::array<std::uint32_t, 4>;
+  const auto words = std::bit_cast<Words>(gid.raw);
+  const auto wanted = std::bit_cast<Words>(kAnyIpv4.raw);
+  return words[0] == wanted[0] && words[1] == wanted[1] && words[2] == wanted[2];
 }
 
 bool is_multicast(const Gid& gid) {

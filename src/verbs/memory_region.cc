@@ -57,6 +57,14 @@ struct MemoryRegionTable::Region {
   // Of the byte with this address in `pages`.
   std::uint64_t offset_of(std::uint64_t addr) const { return start % kPageBytes + (addr - start); }
 
+  // A piece of `pages`, without its bytes before and behind the region.
+  ExtentWindow window(const PageView::Piece& piece) const {
+    const std::uint64_t offset = start % kPageBytes;
+    const std::uint64_t first = std::max(piece.first, offset);
+    const std::uint64_t end = std::min(piece.first + piece.extent.size(), offset + length);
+    return {start + (first - offset), piece.extent.part(first - piece.first, end - first)};
+  }
+
   bool holds(std::uint64_t addr, std::uint64_t bytes) const {
     if (is_dma) return true;  // GuestMemory knows what is mapped
     const std::uint64_t offset = addr - start;
@@ -231,6 +239,20 @@ std::optional<Extent> MemoryRegionTable::find_extent(PdNumber pd, std::uint32_t 
   if (judge(pd, key, addr, length, need, region) != AccessVerdict::kOk) return std::nullopt;
   if (region->is_dma) return memory_.find_extent(GuestAddr{addr}, length, memory_rights(need));
   return region->view.extent(region->offset_of(addr), length, memory_rights(need));
+}
+
+std::optional<ExtentWindow> MemoryRegionTable::find_window(PdNumber pd, std::uint32_t key,
+                                                           std::uint64_t addr, std::uint64_t length,
+                                                           AccessMask need) {
+  Region* region = nullptr;
+  if (judge(pd, key, addr, length, need, region) != AccessVerdict::kOk) return std::nullopt;
+  if (region->is_dma) {
+    const auto found = memory_.find_extent(GuestAddr{addr}, length, memory_rights(need));
+    return found ? std::optional(ExtentWindow(addr, *found)) : std::nullopt;
+  }
+  const auto piece = region->view.piece(region->offset_of(addr), length, memory_rights(need));
+  if (!piece) return std::nullopt;
+  return region->window(*piece);
 }
 
 std::optional<std::uint32_t> MemoryRegionTable::any_in(PdNumber pd) const {

@@ -23,6 +23,7 @@
 #include "base/line.h"
 #include "base/result.h"
 #include "guestmem/extent.h"
+#include "guestmem/extent_window.h"
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list.h"
 #include "guestmem/page_view.h"
@@ -95,6 +96,12 @@ class MemoryRegionTable {
   // The same for memory in one piece; nullopt: not kOk, or in several pieces.
   std::optional<Extent> find_extent(PdNumber pd, std::uint32_t key, std::uint64_t addr,
                                     std::uint64_t length, AccessMask need);
+
+  // The piece of the region that find_extent() would find these bytes in, by the addresses of the
+  // region; nullopt: as there. It is good for other accesses with the same key and right until a
+  // region or the DMA map changes.
+  std::optional<ExtentWindow> find_window(PdNumber pd, std::uint32_t key, std::uint64_t addr,
+                                          std::uint64_t length, AccessMask need);
 
   // The same check without extents, and without checking whether the memory is mapped. It is for a
   // whole message, before its first slice.

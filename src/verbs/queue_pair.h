@@ -129,6 +129,7 @@ class QueuePair {
 
  private:
   friend class Adapter;
+  friend class FastDatagrams;
   friend class FastPath;
   friend class Requester;
   friend class Responder;

@@ -39,6 +39,15 @@ struct QueuePair::Impl {
   // If the completion queue is full, the error is fatal for the queue pair.
   void push(CompletionQueue& queue, const Completion& completion, Reveal when = Reveal::kNow);
 
+  // Datagrams: the Q_Key that the request carries.
+  std::uint32_t qkey_of(const SendRequest& request) const;
+  // Datagrams: the sender of the request, as its recipient sees it. nullopt: no GID is bound to the
+  // index that the request names.
+  std::optional<DatagramSource> source_of(const SendRequest& request) const;
+  // Datagrams: the path from a source of this queue pair's. nullptr: no adapter has `dgid` now, or
+  // it is the address of a group.
+  const Path* path_from(const DatagramSource& source, const Gid& dgid);
+
   // If the queue pair is in SQD and has no request in progress, raises the requested event once.
   void note_drained();
 

@@ -5,6 +5,7 @@
 
 #include "base/undo.h"
 #include "verbs/ack_timing.h"
+#include "verbs/fast_datagrams.h"
 #include "verbs/fast_path.h"
 #include "verbs/queue_pair_impl.h"
 #include "verbs/request_check.h"
@@ -72,7 +73,16 @@ bool Requester::run_requests(Instant now, Budget& budget) {
 
 bool Requester::run_fast(Instant now, Budget& budget) {
   if (taken_ > 0 || filter_ != nullptr || ring_dead_) return false;
-  FastPath path(qp_);
+  if (qp_.type() == QpType::kReliableConnected) {
+    FastPath path(qp_);
+    return run_over(path, now, budget);
+  }
+  FastDatagrams path(qp_);
+  return run_over(path, now, budget);
+}
+
+template <typename Fast>
+bool Requester::run_over(Fast& path, Instant now, Budget& budget) {
   while (path.is_open() && qp_.state() == QpState::kReadyToSend && can_run() && !budget.spent()) {
     SendRequest& request = qp_.adapter_.scratch_request_;
     const WorkSource::Fetch fetched = qp_.spec().work->peek_send(request);
@@ -81,7 +91,7 @@ bool Requester::run_fast(Instant now, Budget& budget) {
     const std::optional<Outcome> outcome = path.carry(request);
     if (!outcome) return false;
     qp_.spec().work->pass_send();
-    const std::uint64_t bytes = request.sges.total_bytes();
+    const std::uint64_t bytes = request.sges.entries[0].length;  // what is carried has one piece
     budget.operations -= 1;
     budget.bytes -= static_cast<std::int64_t>(bytes);
     if (is_done(*outcome)) {

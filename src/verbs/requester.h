@@ -81,6 +81,9 @@ class Requester {
   // Executes requests on the fast path. True: the send ring has no more; false: the next one, if
   // there is one, is not for the fast path.
   bool run_fast(Instant now, Budget& budget);
+  // `Fast`: FastPath or FastDatagrams.
+  template <typename Fast>
+  bool run_over(Fast& path, Instant now, Budget& budget);
   bool take(Instant now);
   // Puts a request that was taken into the window.
   void keep(const SendRequest& request);

@@ -14,6 +14,24 @@ constexpr std::uint32_t kUseOwnQkey = 0x8000'0000;
 
 }  // namespace
 
+std::uint32_t QueuePair::Impl::qkey_of(const SendRequest& request) const {
+  return (request.remote_qkey & kUseOwnQkey) != 0 ? attributes.qkey : request.remote_qkey;
+}
+
+std::optional<DatagramSource> QueuePair::Impl::source_of(const SendRequest& request) const {
+  const std::optional<BoundGid> bound = adapter.gid(request.av.sgid_index);
+  if (!bound) return std::nullopt;
+  return DatagramSource{
+      .sgid = bound->gid, .gid_type = bound->type, .qpn = spec.number, .qkey = qkey_of(request)};
+}
+
+const Path* QueuePair::Impl::path_from(const DatagramSource& source, const Gid& dgid) {
+  if (is_multicast(dgid)) return nullptr;
+  const BoundGid bound{.gid = source.sgid, .type = source.gid_type};
+  if (!connection.leads(bound, dgid)) connection.set(bound, dgid);
+  return self.path();
+}
+
 void Requester::attempt_datagram(Instant now, Budget& budget) {
   if (blocked_by_others()) return;
   if (qp_.impl_->adapter.gids().size() <= in_hand().av.sgid_index) {
@@ -31,23 +49,14 @@ std::optional<Outcome> Requester::send_datagram(Budget& budget) {
     qp.counters().datagrams_unreachable.add();
     return Outcome{};
   };
-  const std::optional<BoundGid> source = qp.adapter.gid(request.av.sgid_index);
+  const std::optional<DatagramSource> source = qp.source_of(request);
   if (!source) return reaches_nobody();
-  const DatagramSource from{
-      .sgid = source->gid,
-      .gid_type = source->type,
-      .qpn = qp_.number(),
-      .qkey = (request.remote_qkey & kUseOwnQkey) != 0 ? qp.attributes.qkey : request.remote_qkey};
-  const bool is_for_many = is_multicast(request.av.dgid);
-  if (!is_for_many && !qp.connection.leads(*source, request.av.dgid)) {
-    qp.connection.set(*source, request.av.dgid);
-  }
-  const Path* path = is_for_many ? nullptr : qp_.path();
-  qp_.adapter_.observe([&](Observer& observer) { tell_datagram(observer, from); });
+  const Path* path = qp.path_from(*source, request.av.dgid);
+  qp_.adapter_.observe([&](Observer& observer) { tell_datagram(observer, *source); });
   if (path == nullptr) return reaches_nobody();
   budget.bytes -= static_cast<std::int64_t>(request.sges.total_bytes());
   carrier_ = path->transport;
-  return carrier_->send_datagram(qp_, *path, from, request);
+  return carrier_->send_datagram(qp_, *path, *source, request);
 }
 
 }  // namespace paravane::verbs

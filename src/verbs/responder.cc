@@ -38,7 +38,7 @@ Outcome refused(WcStatus status) {
 }  // namespace
 
 bool Responder::listens() const {
-  const QpState state = qp_.state();
+  const QpState state = qp_.impl_->state;
   return state == QpState::kReadyToReceive || state == QpState::kReadyToSend ||
          state == QpState::kSendQueueDrain || state == QpState::kSendQueueError;
 }
@@ -138,10 +138,10 @@ void Responder::take_in_hand() {
   rare_->given_back.pop_back();
 }
 
-WorkSource::Fetch Responder::fetch_receive() {
+WorkSource::Fetch Responder::fetch_receive(Take take) {
   std::unique_ptr<ReceiveRequest>& room = qp_.adapter_.spare_receive_;
   if (room == nullptr) room = std::make_unique<ReceiveRequest>();
-  const WorkSource::Fetch fetched = qp_.spec().work->take_receive(*room);
+  const WorkSource::Fetch fetched = (qp_.impl_->spec.work->*take)(*room);
   if (fetched == WorkSource::Fetch::kTaken) receive_ = std::move(room);
   return fetched;
 }
@@ -309,12 +309,15 @@ Outcome Responder::fail_receive(WcStatus ours, WcStatus peers) {
 
 // IBTA 10.2.9: of a shared receive queue, the queue's own and not the queue pair's.
 PdNumber Responder::receive_pd() const {
-  const QueuePairSpec& spec = qp_.spec();
-  return spec.shared_receives.value_or(spec.pd);
+  const QueuePairSpec& spec = qp_.impl_->spec;
+  return spec.shared_receives ? *spec.shared_receives : spec.pd;
 }
 
 Completion Responder::completion_of(std::uint64_t wr_id, WcStatus status) const {
-  return {.wr_id = wr_id, .qp_tag = qp_.spec().tag, .opcode = WcOpcode::kReceive, .status = status};
+  return {.wr_id = wr_id,
+          .qp_tag = qp_.impl_->spec.tag,
+          .opcode = WcOpcode::kReceive,
+          .status = status};
 }
 
 Outcome Responder::finish(const MessageEnd& end) {
@@ -351,24 +354,24 @@ Outcome Responder::take_end(const MessageEnd& end) {
 
 Outcome Responder::finish() {
   qp_.adapter_.observe([&](Observer& observer) { tell_placed(observer); });
-  const Outcome outcome = deliver(placed());
+  const Outcome outcome = deliver(placed(), Reveal::kNow);
   qp_.adapter_.observe([&](Observer& observer) { tell_answer(observer, outcome); });
   return outcome;
 }
 
-void Responder::count(WrOpcode opcode, std::uint64_t length) {
+void Responder::count(WrOpcode opcode, std::uint64_t bytes, std::uint64_t requests) {
   QueuePair::Impl& qp = *qp_.impl_;
   AdapterCounters& counters = qp.counters();
-  ++qp.stats.receives;
-  counters.receives.add();
+  qp.stats.receives += requests;
+  counters.receives.add(requests);
   if (brings_bytes(opcode)) {
-    (is_atomic(opcode) ? counters.atomics_answered : counters.reads_answered).add();
-    counters.read_bytes.add(length);
+    (is_atomic(opcode) ? counters.atomics_answered : counters.reads_answered).add(requests);
+    counters.read_bytes.add(bytes);
     return;
   }
-  if (!is_send(opcode)) counters.writes_answered.add();
-  qp.stats.received_bytes += length;
-  counters.received_bytes.add(length);
+  if (!is_send(opcode)) counters.writes_answered.add(requests);
+  qp.stats.received_bytes += bytes;
+  counters.received_bytes.add(bytes);
 }
 
 bool Responder::takes_directly() const {
@@ -376,35 +379,30 @@ bool Responder::takes_directly() const {
   return listens() && heard && !busy() && !peer_waits_;
 }
 
-std::optional<Extent> Responder::find_directly(const SendRequest& request, std::uint64_t length) {
-  QueuePair::Impl& qp = *qp_.impl_;
-  const AccessMask need = remote_need(request.opcode);
-  if ((need & ~qp.attributes.access) != 0) return std::nullopt;
-  if (brings_bytes(request.opcode) && qp.attributes.max_dest_reads == 0) return std::nullopt;
-  return qp.adapter.regions().find_extent(qp.spec.pd, request.rkey, request.remote_addr, length,
-                                          need);
+AccessMask Responder::direct_rights() const {
+  const QpAttributes& attributes = qp_.impl_->attributes;
+  const AccessMask answering = kAccessRemoteRead | kAccessRemoteAtomic;
+  return attributes.max_dest_reads == 0 ? attributes.access & ~answering : attributes.access;
 }
 
-std::optional<Extent> Responder::receive_directly(std::uint64_t length) {
+std::optional<Extent> Responder::receive_directly(std::uint64_t length, RegionView& view) {
+  QueuePair::Impl& qp = *qp_.impl_;
   if (has_taken()) {
     take_in_hand();
   } else {
     if (ring_dead_) return std::nullopt;
-    if (fetch_receive() != WorkSource::Fetch::kTaken) return std::nullopt;
+    const WorkSource::Fetch fetched = fetch_receive(&WorkSource::take_receive_in_passing);
+    if (fetched != WorkSource::Fetch::kTaken) return std::nullopt;
   }
   const Sge& sge = receive_->sges.entries[0];
   const bool fits =
       receive_->fault == WcStatus::kSuccess && receive_->sges.count == 1 && length <= sge.length;
   if (!fits) return std::nullopt;
-  return qp_.impl_->adapter.regions().find_extent(receive_pd(), sge.lkey, sge.addr, length,
-                                                  kAccessLocalWrite);
+  return view.find_extent(qp.adapter.regions(), receive_pd(), sge.lkey, sge.addr, length,
+                          kAccessLocalWrite);
 }
 
-Outcome Responder::finish_directly(const RemoteRequest& request) {
-  return deliver(request);
-}
-
-Outcome Responder::deliver(const RemoteRequest& request) {
+Outcome Responder::deliver(const RemoteRequest& request, Reveal when) {
   QueuePair::Impl& qp = *qp_.impl_;
   count(request.opcode, request.length);
   if (!consumes_receive(request.opcode)) return {};
@@ -423,7 +421,7 @@ Outcome Responder::deliver(const RemoteRequest& request) {
   completion.byte_len = static_cast<std::uint32_t>(request.length);
   completion.source_qpn = request.source_qpn;
   completion.service_level = qp.attributes.av.service_level;
-  qp.push(*qp.spec.receive_cq, completion);
+  qp.push(*qp.spec.receive_cq, completion, when);
   // The bytes are in place, but will never be reported.
   return qp.state == QpState::kError ? refused(WcStatus::kRemoteOperationError) : Outcome{};
 }

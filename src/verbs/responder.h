@@ -26,6 +26,7 @@
 #include "verbs/events.h"
 #include "verbs/memory_region.h"
 #include "verbs/placement.h"
+#include "verbs/region_view.h"
 #include "verbs/sge_walk.h"
 #include "verbs/transport.h"
 #include "verbs/types.h"
@@ -117,16 +118,25 @@ class Responder {
   // Whether requests can be executed without a Placement: nothing is in progress, and the queue
   // pair has heard from its peer before.
   bool takes_directly() const;
-  // The memory that a write, a read or an atomic names; nullopt: begin() decides what is wrong with
-  // it. REQUIRES: takes_directly().
-  std::optional<Extent> find_directly(const SendRequest& request, std::uint64_t length);
+  // The rights that a write, a read or an atomic of the peer's may use at all: what begin() judges
+  // before it looks at a key.
+  AccessMask direct_rights() const;
   // Takes a receive for a message of this length, and returns its memory; nullopt: begin() decides.
-  // The receive is then the next one for any message.
-  std::optional<Extent> receive_directly(std::uint64_t length);
-  // The bytes of the send are in the memory of the receive.
-  Outcome finish_directly(const RemoteRequest& request);
-  // Counts a request that was executed.
-  void count(WrOpcode opcode, std::uint64_t length);
+  // The receive is then the next one for any message. REQUIRES: the receive completion queue's
+  // reveal() follows in the same turn.
+  std::optional<Extent> receive_directly(std::uint64_t length, RegionView& view);
+  // The bytes of the request are in place: counts it and completes its receive.
+  Outcome deliver(const RemoteRequest& request, Reveal when);
+  // Counts requests of one kind that were executed, with these bytes together.
+  void count(WrOpcode opcode, std::uint64_t bytes, std::uint64_t requests = 1);
+
+  // ---- For fast datagrams (fast_datagrams.h) ----
+
+  // Whether the state and the Q_Key let a datagram of `source` in; receive_directly() follows.
+  bool takes_datagram_directly(const DatagramSource& source) const;
+  // Completes the receive in hand, or drops the datagram if its bytes could not be placed.
+  void end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
+                    std::uint64_t bytes, Reveal when = Reveal::kNow);
 
   // ---- For the queue pair ----
 
@@ -168,7 +178,6 @@ class Responder {
   // Where a stretch of the message goes, or comes from.
   AccessVerdict find_bytes(const RemoteRequest& request, Stretch stretch, ExtentList& out) const;
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
-  Outcome deliver(const RemoteRequest& request);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   bool has_taken() const {
@@ -177,7 +186,8 @@ class Responder {
   // REQUIRES: has_taken().
   void take_in_hand();
   // Takes a receive from its source. kTaken: it is in hand. Throws std::bad_alloc without a change.
-  WorkSource::Fetch fetch_receive();
+  using Take = WorkSource::Fetch (WorkSource::*)(ReceiveRequest& out);
+  WorkSource::Fetch fetch_receive(Take take = &WorkSource::take_receive);
   // The receive in hand is over. Returns its wr_id.
   std::uint64_t let_receive_go();
   Completion completion_of(std::uint64_t wr_id, WcStatus status) const;
@@ -189,10 +199,8 @@ class Responder {
   AccessVerdict find_datagram_bytes(std::uint64_t payload_bytes);
   bool begin_datagram(const DatagramSource& source, const SendRequest& request,
                       std::uint64_t bytes);
-  void end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
-                    std::uint64_t bytes);
   void complete_datagram(const DatagramSource& source, const SendRequest& request,
-                         std::uint64_t bytes, const ReceiveRequest& receive);
+                         std::uint64_t bytes, const ReceiveRequest& receive, Reveal when);
   void drop_datagram(const DatagramSource& source, const SendRequest& request, std::uint64_t bytes);
 
   // To the adapter's observer, within Adapter::observe().

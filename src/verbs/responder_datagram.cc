@@ -67,7 +67,8 @@ void Responder::end_arrival(std::uint64_t arrival, bool is_whole) {
   Arrival ended = std::move(*found);
   rare_->arrivals.erase(rare_->arrivals.begin() + (found - rare_->arrivals.data()));
   if (is_whole && !qp_.impl_->adapter.memory().failed()) {
-    return complete_datagram(ended.source, ended.request, ended.bytes, *ended.receive);
+    return complete_datagram(ended.source, ended.request, ended.bytes, *ended.receive,
+                             Reveal::kNow);
   }
   rare_->given_back.push_back(std::move(ended.receive));
   end_datagram(false, ended.source, ended.request, ended.bytes);
@@ -124,11 +125,11 @@ AccessVerdict Responder::find_datagram_bytes(std::uint64_t payload_bytes) {
 }
 
 void Responder::end_datagram(bool placed, const DatagramSource& source, const SendRequest& request,
-                             std::uint64_t bytes) {
+                             std::uint64_t bytes, Reveal when) {
   QueuePair::Impl& qp = *qp_.impl_;
   if (placed) {
     std::unique_ptr<ReceiveRequest> receive = std::move(receive_);
-    complete_datagram(source, request, bytes, *receive);
+    complete_datagram(source, request, bytes, *receive, when);
     qp.adapter.spare_receive_ = std::move(receive);
     return;
   }
@@ -137,7 +138,7 @@ void Responder::end_datagram(bool placed, const DatagramSource& source, const Se
 }
 
 void Responder::complete_datagram(const DatagramSource& source, const SendRequest& request,
-                                  std::uint64_t bytes, const ReceiveRequest& receive) {
+                                  std::uint64_t bytes, const ReceiveRequest& receive, Reveal when) {
   QueuePair::Impl& qp = *qp_.impl_;
   qp_.adapter_.observe(
       [&](Observer& observer) { tell_datagram(observer, source, request, bytes, receive); });
@@ -154,7 +155,13 @@ void Responder::complete_datagram(const DatagramSource& source, const SendReques
   completion.service_level = request.av.service_level;
   completion.byte_len = static_cast<std::uint32_t>(kGrhBytes + bytes);
   completion.source_qpn = source.qpn;
-  qp.push(*qp.spec.receive_cq, completion);
+  qp.push(*qp.spec.receive_cq, completion, when);
+}
+
+bool Responder::takes_datagram_directly(const DatagramSource& source) const {
+  const QueuePair::Impl& qp = *qp_.impl_;
+  return qp.spec.type != QpType::kReliableConnected && listens() &&
+         source.qkey == qp.attributes.qkey;
 }
 
 // On true a receive is in hand that the datagram and its header fit into.

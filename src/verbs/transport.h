@@ -141,10 +141,19 @@ class Transport {
     static_cast<void>(qp), static_cast<void>(path);
     return nullptr;
   }
+  // The queue pair with this number at the other end of `path`, if this transport copies between
+  // two adapters of this thread; null: send_datagram() decides. For fast datagrams
+  // (fast_datagrams.h).
+  virtual QueuePair* direct_recipient(const Path& path, std::uint32_t number) const {
+    static_cast<void>(path), static_cast<void>(number);
+    return nullptr;
+  }
   // The fast path has carried messages with these bytes in total to a direct_peer().
   virtual void count_direct(std::uint64_t messages, std::uint64_t bytes) {
     static_cast<void>(messages), static_cast<void>(bytes);
   }
+  // So many datagrams were carried to a direct_recipient().
+  virtual void count_direct_datagrams(std::uint64_t datagrams) { static_cast<void>(datagrams); }
 
   // As submit(), for a request of which a try ended as kAnswerLost. The peer answers it again but
   // does not execute it again, except a READ, which changes nothing (IBTA 9.7.5.1.3). A transport

@@ -92,6 +92,19 @@ TEST(Conformance, C66_DatagramsThatNobodyTakesAreDropped) {
   EXPECT_EQ(pair.rig.guest(0).query(pair.a.qp()).qp_state, +kStateRts);
 }
 
+// The receive is kept for a shorter datagram, and its slot is the guest's again.
+TEST(Conformance, C66_TheSlotOfAReceiveThatIsTooShortIsFreeAfterTheTurn) {
+  DatagramPair pair;
+  ASSERT_TRUE(pair.b.receive(3, 0, kGrh + 63));  // one byte too small
+  ASSERT_TRUE(pair.send(4, 64));
+  EXPECT_EQ(next_status(pair.rig, pair.a.cq()), PVRDMA_WC_SUCCESS);
+  EXPECT_EQ(pair.b.cq().unconsumed(), 0u);
+  EXPECT_EQ(pair.b.qp().receive_ring().head(), 1u);
+  ASSERT_TRUE(pair.send(5, 63));
+  EXPECT_EQ(next_status(pair.rig, pair.b.cq()), PVRDMA_WC_SUCCESS);
+  EXPECT_EQ(pair.b.qp().receive_ring().head(), 1u);
+}
+
 TEST(Conformance, C66_AnAddressVectorOfAnotherDomainIsRefused) {
   DatagramPair pair;
   pvrdma_av av = pair.rig.guest(0).address_vector(pair.a.pd(), pair.rig.guest(1).gid());

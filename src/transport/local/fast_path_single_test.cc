@@ -70,6 +70,22 @@ class LateCq final : public verbs::CompletionQueue {
   verbs::Completion last_;
 };
 
+// Notes how many receives the peer's program could see when each send completed.
+class NotingCq final : public verbs::CompletionQueue {
+ public:
+  explicit NotingCq(const LateCq& peers) : peers_(peers) {}
+  bool push(const verbs::Completion& /*completion*/, verbs::Reveal /*when*/) override {
+    seen_.push_back(peers_.visible());
+    return true;
+  }
+  void reveal() override {}
+  const std::vector<unsigned>& seen() const { return seen_; }
+
+ private:
+  const LateCq& peers_;
+  std::vector<unsigned> seen_;
+};
+
 // What is left of a connection after a failure.
 struct Ending {
   std::vector<WcStatus> sends;
@@ -179,6 +195,32 @@ TEST_F(FastPathSingleTest, SimpleSendEndsInItsReceive) {
   EXPECT_EQ(late.visible(), 1u);
   EXPECT_EQ(late.last().wr_id, 2u);
   EXPECT_EQ(rig.b().read(at_b, 0, 64), rig.a().read(at_a, 0, 64));
+}
+
+// Completions of short messages are shown together. What a program finds in its memory, or waits
+// for longer, comes after them.
+TEST_F(FastPathSingleTest, WriteDoesNotOvertakeTheReceiveBeforeIt) {
+  NotingCq noting(late);
+  const auto peer = watched_queue_pair(rig.b());
+  EngineQp from;
+  from.qp = rig.a()
+                .adapter()
+                .create_qp(verbs::QueuePairSpec{.pd = rig.a().pd(),
+                                                .tag = 1,
+                                                .send_cq = &noting,
+                                                .receive_cq = &from.receives,
+                                                .work = &from.work})
+                .value();
+  rig.connect(rig.a(), from, rig.b(), *peer, attributes);
+  for (std::uint64_t wr_id = 1; wr_id <= 4; ++wr_id) peer->post(receive(wr_id));
+  from.post(send(1));
+  from.post(send(2));
+  from.post(write(3));
+  from.post(send(4));
+  from.post(send_request(5, {at_a.sge(0, 5000)}));
+  rig.turn();
+  EXPECT_THAT(noting.seen(), ElementsAre(0u, 0u, 2u, 2u, 4u));
+  EXPECT_EQ(late.visible(), 4u);
 }
 
 TEST_F(FastPathSingleTest, ObserverOfTheRequesterPreventsDirectWork) {

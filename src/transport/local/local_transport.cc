@@ -142,14 +142,18 @@ void LocalTransport::cancel(QueuePair& qp) {
   transfers_.erase(found);
 }
 
+QueuePair* LocalTransport::recipient(const Path& path, std::uint32_t number) const {
+  verbs::Adapter* adapter = attached(path.peer);
+  return adapter != nullptr ? adapter->find_qp(number) : nullptr;
+}
+
 std::optional<Outcome> LocalTransport::send_datagram(QueuePair& qp, const Path& path,
                                                      const verbs::DatagramSource& source,
                                                      const SendRequest& request) {
   from_.clear();
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, from_);
   if (!is_done(local)) return local;
-  verbs::Adapter* adapter = attached(path.peer);
-  QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
+  QueuePair* peer = recipient(path, request.remote_qpn);
   if (peer == nullptr) {
     qp.adapter().counters().datagrams_unreachable.add();
     return Outcome{};
@@ -164,8 +168,7 @@ std::optional<Outcome> LocalTransport::send_datagram(QueuePair& qp, const Path& 
 void LocalTransport::send_copied_datagram(const Path& path, const verbs::DatagramSource& source,
                                           const SendRequest& request,
                                           std::span<const std::byte> payload) {
-  verbs::Adapter* adapter = attached(path.peer);
-  QueuePair* peer = adapter != nullptr ? adapter->find_qp(request.remote_qpn) : nullptr;
+  QueuePair* peer = recipient(path, request.remote_qpn);
   if (peer == nullptr) return;
   counters_.datagrams.add();
   peer->responder().datagram(source, request, payload);

@@ -58,9 +58,15 @@ class LocalTransport final : public verbs::Transport {
                                 const verbs::Path& path) const override {
     return connected_peer(qp, path);
   }
+  verbs::QueuePair* direct_recipient(const verbs::Path& path, std::uint32_t number) const override {
+    return recipient(path, number);
+  }
   void count_direct(std::uint64_t messages, std::uint64_t bytes) override {
     counters_.messages.add(messages);
     counters_.bytes.add(bytes);
+  }
+  void count_direct_datagrams(std::uint64_t datagrams) override {
+    counters_.datagrams.add(datagrams);
   }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
                                        const verbs::SendRequest& request,
@@ -110,6 +116,8 @@ class LocalTransport final : public verbs::Transport {
   Member& member(verbs::AdapterId id);
   verbs::Adapter* attached(verbs::AdapterId id) const;
   verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
+  // Of a datagram; nullptr: there is no such queue pair.
+  verbs::QueuePair* recipient(const verbs::Path& path, std::uint32_t number) const;
   // Finds the requester's memory for the next slice and puts it into from_ or to_.
   verbs::Outcome gather_slice(verbs::QueuePair& qp, const Transfer& transfer);
   // Finds the peer's memory for the slice and copies it. nullopt: the message has more slices.
