@@ -101,10 +101,9 @@ class RoceFlowFuzz {
     }
     rig_.a().fill(kept_, 7);
     rig_.directory().set_native(verbs::AdapterId{0}, &rig_.roce());
-    rig_.directory().set_held({{.gid = {.segment = kRoutedSegment,
-                                        .gid = kRoutedGid,
-                                        .type = verbs::GidType::kRoceV2},
-                                .owner = "a VM behind a router"}});
+    rig_.directory().set_held(
+        {{.gid = {.segment = kRoutedSegment, .gid = kRoutedGid, .type = verbs::GidType::kRoceV2},
+          .owner = "a VM behind a router"}});
     allow_routed(true);
     make_routed();
     set_weather({});
@@ -163,12 +162,11 @@ class RoceFlowFuzz {
   }
 
   void set_weather(RoceWire::Weather weather) {
-    rig_.wire().set_weather(
-        [this, weather = std::move(weather)](unsigned side, FrameBytes frame) {
-          if (side == 0) note_probe(frame);
-          if (weather) return weather(side, std::move(frame));
-          return std::vector<FrameBytes>{std::move(frame)};
-        });
+    rig_.wire().set_weather([this, weather = std::move(weather)](unsigned side, FrameBytes frame) {
+      if (side == 0) note_probe(frame);
+      if (weather) return weather(side, std::move(frame));
+      return std::vector<FrameBytes>{std::move(frame)};
+    });
   }
   void note_probe(const FrameBytes& bytes) {
     const auto frame = wire::roce::parse_frame(bytes);
