@@ -29,7 +29,7 @@ const Path* QueuePair::Impl::path_from(const DatagramSource& source, const Gid& 
   if (is_multicast(dgid)) return nullptr;
   const BoundGid bound{.gid = source.sgid, .type = source.gid_type};
   if (!connection.leads(bound, dgid)) connection.set(bound, dgid);
-  return self.path();
+  return connection.path(adapter, adapter.fabric());
 }
 
 void Requester::attempt_datagram(Instant now, Budget& budget) {
