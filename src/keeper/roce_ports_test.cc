@@ -66,7 +66,9 @@ class RocePortsTest : public testing::Test {
 };
 
 TEST_F(RocePortsTest, AreMadeAndOpenedOnce) {
-  EXPECT_EQ(make(), (privsep::SwitchReport{.switches = {{.name = "lan"}}}));
+  privsep::SwitchReport made = make();
+  made.unmerged.clear();  // which the kernel decides
+  EXPECT_EQ(made, (privsep::SwitchReport{.switches = {{.name = "lan"}}}));
   EXPECT_TRUE(network_.is_there("pvr-db1"));
   EXPECT_TRUE(network_.is_there("pvr-db2.2"));
   EXPECT_THAT(opened(), ElementsAre("db1", "db2"));
