@@ -123,7 +123,7 @@ class RoceProbing : public testing::Test {
     });
     return found;
   }
-  // A probe, or an answer, that somebody sends to `side`.
+  // A probe, or an answer, that the test sends to `side`.
   FrameBytes made_up(unsigned side, Opcode opcode, const wire::roce::ProbeNonce& nonce = {},
                      const Gid& source = {}) const {
     const Packet packet = wire::roce::probe_packet(

@@ -148,8 +148,8 @@ void RoceTransport::arm(RoceFlow& flow) {
                                                [this, &flow](Instant now) { on_timer(flow, now); });
 }
 
-// Nobody else reads for a worker that does not run. So what it waited for counts as lost when all
-// that stood before the door has been read.
+// A worker that did not run has not read either: what it waited for counts as lost when all that
+// stood before the door has been read.
 void RoceTransport::on_timer(RoceFlow& flow, Instant now) {
   flow.timer = TimerId::kNone;
   RocePort& port = *flow.port;
