@@ -250,27 +250,48 @@ TEST_F(TrafficScarcity, AtomicIntoTwoPages) {
       0u);
 }
 
-TEST_F(TrafficScarcity, Datagrams) {
-  PartyOptions party;
-  party.end.queues.type = kTypeUd;
-  const TrafficAct datagrams = [](TrafficStage& stage) {
+// Three from that place to the first receives.
+TrafficAct datagrams(std::uint64_t from, std::uint32_t bytes) {
+  return [=](TrafficStage& stage) {
     const pvrdma_av av =
         stage.rig().guest(0).address_vector(stage.sender().end().pd(), stage.rig().guest(1).gid());
     for (unsigned i = 0; i < 3; ++i) {
       stage.sender().send(
-          {.remote_qpn = stage.receiver().qp().number, .remote_qkey = kTrafficQkey, .av = &av}, 0,
-          kShort);
+          {.remote_qpn = stage.receiver().qp().number, .remote_qkey = kTrafficQkey, .av = &av},
+          from, bytes);
     }
   };
-  const auto check = [](TrafficStage& stage) {
+}
+
+TrafficAct arrived(std::uint64_t from, std::uint32_t bytes) {
+  return [=](TrafficStage& stage) {
     EXPECT_EQ(stage.receiver().succeeded(), 3u);
-    EXPECT_EQ(stage.sender().buffer().load(0, kShort), stage.receiver().buffer().load(40, kShort));
+    EXPECT_EQ(stage.sender().buffer().load(from, bytes), stage.receiver().buffer().load(40, bytes));
   };
-  EXPECT_GT(run_with_less_and_less({.sender = party,
-                                    .receiver = party,
+}
+
+PartyOptions of_datagrams(PartyOptions party) {
+  party.end.queues.type = kTypeUd;
+  return party;
+}
+
+TEST_F(TrafficScarcity, ShortDatagramTakesNoMemory) {
+  EXPECT_EQ(run_with_less_and_less({.sender = of_datagrams({}),
+                                    .receiver = of_datagrams({}),
                                     .prepare = receives(4, 40 + kShort),
-                                    .acts = {datagrams},
-                                    .check = check}),
+                                    .acts = {datagrams(0, kShort)},
+                                    .check = arrived(0, kShort)}),
+            0u);
+}
+
+TEST_F(TrafficScarcity, ScatteredDatagrams) {
+  constexpr std::uint32_t kBytes = 2048;
+  constexpr std::uint64_t kFrom = kPage - kBytes / 2;
+  EXPECT_GT(run_with_less_and_less({.sender = of_datagrams(scattered(4 * kPage)),
+                                    .receiver = of_datagrams(scattered(4 * kPage)),
+                                    .prepare = receives(4, 40 + kBytes),
+                                    .acts = {datagrams(kFrom, kBytes)},
+                                    .check = arrived(kFrom, kBytes)}),
             0u);
 }
 
