@@ -64,28 +64,20 @@ class Retransmission {
   }
   // Nothing has come for wait().
   void on_timeout() {
-    if (wait_ == base_wait_) {
-      before_silence_ = {.window = window_, .threshold = threshold_};
-      on_loss();
-    }
+    if (wait_ == base_wait_) on_loss();
     window_ = kLeastWindow;
     wait_ = std::min(2 * wait_, limit_);
   }
   // After a silence came an answer to what was sent before it: nothing was lost, and answers take
-  // longer than was waited for (RFC 4015).
+  // longer than was waited for (RFC 4015). Half of the window comes back, not all: where many flows
+  // share a queue, answers are late because it is full.
   void on_late_answer() {
-    window_ = before_silence_.window;
-    threshold_ = before_silence_.threshold;
+    window_ = std::max(window_, threshold_);
     base_wait_ = std::min<Duration>(2 * base_wait_, kMostWait);
     wait_ = base_wait_;
   }
 
  private:
-  struct Limits {
-    std::uint32_t window;
-    std::uint32_t threshold;
-  };
-
   void measure(Duration round_trip) {
     if (smoothed_ == Duration::zero()) {
       smoothed_ = round_trip;
@@ -102,7 +94,6 @@ class Retransmission {
   std::uint32_t window_ = kFirstWindow;
   std::uint32_t threshold_ = kMostWindow;
   std::uint32_t credit_ = 0;
-  Limits before_silence_{.window = kFirstWindow, .threshold = kMostWindow};
   Duration limit_ = kMostWait;
   Duration smoothed_{};
   Duration variation_{};
