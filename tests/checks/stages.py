@@ -123,6 +123,8 @@ def fuzz(stage):
     for target in json.loads(report.read_text()):
         stage.say(f"{target['name']}: {target['covered_lines']} lines reached, floor {target['floor']}")
         stage.tally.add(f"fuzz: {target['name']}", target["ok"])
+        if not target["ok"]:
+            stage.tally.why[f"fuzz: {target['name']}"] = target["found"]
 
 
 def lab(stage):
