@@ -1,4 +1,4 @@
-// The interfaces and rules of a merging pair. What becomes of frames: roce_port_traffic_test, and,
+// The interfaces and rules of a merging pair. What becomes of frames: merging_traffic_test, and,
 // with a kernel that has all parts, tests/guests/test_merging.py.
 
 #include "ethernet/merging_pair.h"
