@@ -88,6 +88,7 @@ void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
   if (requests_.empty()) {
     progress_ = now;
     set_deadline(now);
+    part_.take();
   }
   requests_.push_back(
       {.request = &request, .first = state_.end, .packets = packets, .length = length});
@@ -102,6 +103,7 @@ void RequesterFlow::give_back() {
   next_ = state_.unanswered;
   is_silent_ = false;
   requests_.clear();
+  part_.leave();
   fetches_ = 0;
   is_known_ = false;
   failed_.reset();
@@ -148,7 +150,7 @@ std::uint32_t RequesterFlow::under_way() const {
 
 bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) {
   if (!has_to_send()) return true;
-  std::uint32_t room = retransmission_.window() - under_way();
+  std::uint32_t room = window() - under_way();
   std::size_t at = index_of(next_);
   while (room > 0 && next_.is_before(state_.end) && !budget.spent()) {
     if (at == requests_.size()) break;  // it waits to be submitted again
@@ -371,6 +373,7 @@ void RequesterFlow::go_on() {
 bool RequesterFlow::finish_oldest(Instant now) {
   if (requests_.front().brings_bytes()) --fetches_;
   requests_.pop_front();
+  if (requests_.empty()) part_.leave();
   is_known_ = false;
   const std::uint64_t ends = ends_;
   ++done_;

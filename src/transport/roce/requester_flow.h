@@ -17,6 +17,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "transport/roce/outlet.h"
 #include "transport/roce/read_parts.h"
 #include "transport/roce/retransmission.h"
+#include "transport/roce/shared_window.h"
 #include "verbs/psn.h"
 #include "verbs/queue_pair.h"
 #include "wire/roce/frame.h"
@@ -46,8 +48,9 @@ struct RequesterState {
 class RequesterFlow {
  public:
   // All outlive the flow.
-  RequesterFlow(verbs::QueuePair& qp, const FlowFacts& facts, RoceCounters& counters)
-      : qp_(qp), facts_(facts), counters_(counters) {}
+  RequesterFlow(verbs::QueuePair& qp, const FlowFacts& facts, RoceCounters& counters,
+                SharedWindow& window)
+      : qp_(qp), facts_(facts), counters_(counters), part_(window) {}
 
   // Before the first request.
   void start(verbs::Psn first);
@@ -80,7 +83,7 @@ class RequesterFlow {
   // Whether compose() would send a packet.
   bool has_to_send() const {
     return !requests_.empty() && !is_stuck() && next_.is_before(state_.end) && !awaits_part() &&
-           under_way() < retransmission_.window();
+           under_way() < window();
   }
   // Sends packets within `budget` and the window. False: the outlet is full.
   bool compose(Outlet& outlet, verbs::Budget& budget, Instant now);
@@ -111,6 +114,7 @@ class RequesterFlow {
 
   // Part of a READ was asked for, and has not come. Nothing may be sent before the rest of it.
   bool awaits_part() const { return is_in_read_ && next_ != state_.unanswered; }
+  std::uint32_t window() const { return std::min(retransmission_.window(), part_.packets()); }
   bool is_stuck() const { return failed_.has_value(); }
   // Of the request with the packet `psn`; requests_.size(): none has it.
   std::size_t index_of(verbs::Psn psn) const;
@@ -155,6 +159,7 @@ class RequesterFlow {
   RoceCounters& counters_;
   RequesterState state_;
   Retransmission retransmission_;
+  SharedWindow::Part part_;
   ReadParts parts_;
   std::deque<Outgoing> requests_;  // the first packet of each follows the last of the one before
   std::size_t fetches_ = 0;        // how many of them are READs and atomics

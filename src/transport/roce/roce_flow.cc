@@ -16,7 +16,7 @@ RoceFlow::RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
       qp(its_qp),
       port(std::move(its_port)),
       facts(flow_facts(qp, qp.query(), port->mac)),
-      requester(qp, facts, port->counters),
+      requester(qp, facts, port->counters, port->window),
       responder(qp, facts, verbs::Psn(qp.query().receive_psn), port->counters) {
   take_attributes();
 }

@@ -15,6 +15,7 @@
 #include "transport/roce/outlet.h"
 #include "transport/roce/roce_flow.h"
 #include "transport/roce/router_probes.h"
+#include "transport/roce/shared_window.h"
 #include "transport/roce/watched_door.h"
 #include "verbs/adapter.h"
 #include "wire/roce/headers.h"
@@ -38,6 +39,7 @@ struct RocePort {
   Outlet outlet;
   const std::shared_ptr<FrameAllowance> shared;
   FloodGuard guard;
+  SharedWindow window;
   Line<RoceFlow> sending;
   // Flows whose timer has expired, but whose answer may stand before the door: the worker may not
   // have run for longer than the flows wait.
