@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes docs/conformance.md from the reports of a test run, or compares it.
 
-Usage: tools/conformance.py [--reports DIR] [--compare] [--programs]
+Usage: tools/conformance.py [--reports DIR] [--compare [--all]] [--programs]
   --reports DIR  where scripts/check left its reports (build/check)
-  --compare      write nothing; fail if the page has other verdicts, and say which
+  --compare      write nothing; fail if the page has other verdicts, and say which; of what the usual run
+                 leaves to --all the page speaks alone
+  --all          the reports are those of a run with --all: each row of the page is in them
   --programs     only the programs and suites of others: the rest of the page is not looked at
 """
 import argparse
@@ -21,7 +23,8 @@ GUESTS = {"guests": "Debian 12, kernel 6.1, rdma-core 44", "guests_trixie": "Deb
 
 HEAD = """# Conformance
 
-Written by `tools/conformance.py` from the reports of a `scripts/check`, which fails when its verdicts differ.
+Written by `tools/conformance.py` from the reports of a `scripts/check --all`. Each check, whether or not with --all, fails when
+its verdicts differ.
 
 ## Items of the device specification
 
@@ -123,6 +126,12 @@ def verdicts_of(page):
     return verdicts
 
 
+def known_to_both(told, shown):
+    """Without what a run left out, which shows no test of an item, and no row of a program."""
+    shown = {name: verdict for name, verdict in shown.items() if verdict != "no"}
+    return {name: verdict for name, verdict in told.items() if name in shown}, shown
+
+
 def parts_of(page):
     """What comes before the programs of others, these, and what comes after."""
     before, _, rest = page.partition(SUITE)
@@ -134,6 +143,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=pathlib.Path, default=ROOT / "build" / "check")
     parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--programs", action="store_true")
     options = parser.parse_args()
     old = PAGE.read_text() if PAGE.exists() else ""
@@ -145,6 +155,8 @@ def main():
         PAGE.write_text(before + page + after if options.programs else page)
         return 0
     told, shown = verdicts_of(old_programs if options.programs else old), verdicts_of(page)
+    if not options.all:
+        told, shown = known_to_both(told, shown)
     differ = [name for name in sorted(told | shown) if told.get(name) != shown.get(name)]
     for name in differ:
         print(f"{name}: docs/conformance.md says {told.get(name, 'nothing')}, this run {shown.get(name, 'nothing')}")

@@ -41,9 +41,10 @@ def unit(stage):
 
 
 def sanitizers(stage):
-    """Unit, conformance, CVE and process tests under address and undefined-behaviour sanitizers, clang 19."""
+    """Unit, conformance and CVE tests, and process tests with --all, under address and undefined-behaviour sanitizers, clang 19."""
     if stage.build("asan+ubsan"):
-        stage.unit_tests("asan+ubsan", "-LE", "cluster", env={"ASAN_OPTIONS": "detect_leaks=1"})
+        others = "cluster" if stage.options.all or stage.options.k else "cluster|process"
+        stage.unit_tests("asan+ubsan", "-LE", others, env={"ASAN_OPTIONS": "detect_leaks=1"})
 
 
 def threads(stage):
@@ -150,6 +151,8 @@ def guests(stage):
         run_guests(stage, "bookworm")
 
 
+SMALL_PART_OF_GUESTS = ("Devices", "BetweenTwoGuests.test_C78_rping", "BetweenTwoGuests.test_C78_ib_write_bw", "NativeEndpoint.test_1",
+                        "NativeMerging")
 PART_OF_GUESTS = ("Devices", "Pyverbs", "BetweenTwoGuests.test_C78", "BetweenTwoGuests.test_every_operation",
                   "BetweenTwoHosts.test_every_operation", "BetweenTwoGuests.test_ucmatose", "NativeEndpoint.", "NativeMerging")
 
@@ -162,7 +165,7 @@ def prepare_and_run_guests(stage, guest, layers, patterns):
 
 def guests_trixie(stage):
     """Unmodified Linux guests: Debian 13 with its 6.12 kernel, a part of the tests."""
-    prepare_and_run_guests(stage, "trixie", ["python", "switch", "traffic"], PART_OF_GUESTS)
+    prepare_and_run_guests(stage, "trixie", ["python", "switch", "traffic"], PART_OF_GUESTS if stage.options.all else SMALL_PART_OF_GUESTS)
 
 
 def guests_backports(stage):
@@ -225,7 +228,7 @@ def speed(stage):
 
 def conformance(stage):
     """docs/conformance.md says what sanitizers, guests and guests_trixie showed."""
-    stage.check("docs/conformance.md", "tools/conformance.py", "--compare")
+    stage.check("docs/conformance.md", "tools/conformance.py", "--compare", *["--all"] * stage.options.all)
 
 
 def mutants(stage):

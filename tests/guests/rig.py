@@ -2,7 +2,6 @@
 
 Everything lives in one temporary folder and ends with it.
 """
-import functools
 import pathlib
 import shutil
 import subprocess
@@ -20,15 +19,6 @@ socket_directory = "{folder}/vms"
 [sandbox]
 user = "nobody"
 """
-
-
-def only_with_all(test):
-    """Marks a test that takes long: run.py runs it with --all."""
-    @functools.wraps(test)
-    def marked(self):
-        test(self)
-    marked.only_with_all = True
-    return marked
 
 
 class Rig(Guests):

@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import others  # noqa: E402  (the line above makes it importable)
 from side_by_side import Classes, usual_jobs  # noqa: E402
+from usual import is_usual  # noqa: E402
 
 # They judge by the clock how long a guest waited, or by ticks how busy one was: they have the machine to themselves.
 ALONE = "HostFaults", "Exitless", "NativeMishaps"
@@ -35,7 +36,7 @@ class Verdicts(unittest.TestResult):
         self.began = time.monotonic()
 
     def _note(self, test, verdict, reason=""):
-        name = ".".join(test.id().split(".")[-2:])
+        name = short_name(test)
         # In one piece, since other classes print as well.
         print(f"guests: {verdict:7} {name} ({time.monotonic() - self.began:.1f} s)\n" + (f"{reason}\n" if reason else ""),
               end="", flush=True)
@@ -62,20 +63,24 @@ class Verdicts(unittest.TestResult):
         self._note(test, "skipped", reason)
 
 
-def chosen(tests, all_of_them):
-    """The tests of a suite, one by one; those that take long only if all are wanted."""
+def short_name(test):
+    return ".".join(test.id().split(".")[-2:])
+
+
+def each(tests):
+    """The tests of a suite, one by one."""
     for test in tests:
         if isinstance(test, unittest.TestSuite):
-            yield from chosen(test, all_of_them)
-        elif all_of_them or not hasattr(getattr(test, test._testMethodName), "only_with_all"):
+            yield from each(test)
+        else:
             yield test
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it")
-    parser.add_argument("--all", action="store_true", help="those that take long, too")
+    parser.add_argument("-k", action="append", default=[], metavar="PATTERN", help="only tests whose name has it, whether or not usual.py has them")
+    parser.add_argument("--all", action="store_true", help="all tests, not the usual ones alone (usual.py)")
     parser.add_argument("--jobs", type=int, default=usual_jobs(), metavar="N", help="classes at a time (%(default)s)")
     parser.add_argument("--files", default="test_*.py", metavar="PATTERN", help="where the tests are (%(default)s)")
     options = parser.parse_args()
@@ -85,7 +90,9 @@ def main():
     loader = unittest.TestLoader()
     if options.k:
         loader.testNamePatterns = [f"*{pattern}*" for pattern in options.k]
-    classes = Classes(chosen(loader.discover(str(HERE), pattern=options.files), options.all), ALONE, Verdicts)
+    tests = [test for test in each(loader.discover(str(HERE), pattern=options.files))
+             if options.all or options.k or is_usual(short_name(test))]
+    classes = Classes(tests, ALONE, Verdicts)
     cases = classes.run(options.jobs)
     if options.json:
         options.json.write_text(json.dumps(cases, indent=1))

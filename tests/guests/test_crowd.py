@@ -3,7 +3,7 @@ import unittest
 
 import crowd
 from hosts_rig import HostsRig
-from rig import Rig, only_with_all
+from rig import Rig
 
 MEMORY = ("--memory", "384")
 LONGEST = "65537"  # a guest without KVM takes long to compare megabytes
@@ -48,7 +48,6 @@ class EightGuestsOfFourHosts(unittest.TestCase):
         cls.addClassCleanup(cls.rig.close)
         cls.rig.up(*MEMORY)
 
-    @only_with_all
     def test_all_pairs_talk_at_once(self):
         pairs = crowd.all_pairs(self.vms)
         self.assertEqual(len(pairs), 28)
@@ -56,7 +55,6 @@ class EightGuestsOfFourHosts(unittest.TestCase):
             self.assertIn("UD SEND: ", text)
             self.assertIn(", 0 wrong", text)
 
-    @only_with_all
     def test_all_pairs_talk_at_once_in_messages_of_a_megabyte_too(self):
         for text in crowd.talk_at_once(self.rig, crowd.all_pairs(self.vms), verified(), timeout=900):
             self.assertIn(", 0 wrong", text)

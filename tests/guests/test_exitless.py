@@ -4,7 +4,7 @@ import re
 import time
 import unittest
 
-from rig import Exchange, Rig, only_with_all
+from rig import Exchange, Rig
 
 STALLING_WORKER = """
 [debug]
@@ -58,7 +58,6 @@ class Exitless(unittest.TestCase):
     def test_writes_leave_the_servers_processor_alone(self):
         self.run_that_leaves_the_servers_processor_alone(seconds=10)
 
-    @only_with_all
     def test_lenovo_lp0759_run_leaves_the_servers_processor_alone(self):
         self.run_that_leaves_the_servers_processor_alone(seconds=30)
 
@@ -114,7 +113,6 @@ class LostArms(unittest.TestCase):
                   f"{c['arms_seen']}, events {c['completion_events']}, overruns {c['cq_overruns']}, late {c['late_events']}, longest wait "
                   f"{c['longest_event_wait_us']} us", flush=True)
 
-    @only_with_all
     def test_one_processor_rounds_end(self):
         self.run_events(1)
 

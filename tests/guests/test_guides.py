@@ -7,7 +7,6 @@ import unittest
 import guide_text
 from guests import ROOT, Failed
 from guide_hosts import GuideHosts
-from rig import only_with_all
 
 GUIDES = ROOT / "docs" / "guides"
 PATIENCE_S = 30  # of a block that says `wait`
@@ -145,7 +144,6 @@ class FourHostsGuide(GuideTest, unittest.TestCase):
             with self.subTest(server=server, client=client):
                 self.write_bandwidth(server, client)
 
-    @only_with_all
     def test_every_pair_the_other_way(self):
         self.follow_once()
         for client, server in itertools.combinations(range(1, 5), 2):

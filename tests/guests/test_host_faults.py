@@ -9,7 +9,7 @@ from fault_rig import MANNERS, SILENCE_S, SLACK_S, FaultRig, own_time
 from guests import wait_for
 from etcd_request import gid_of  # fault_rig makes this and the next importable
 from runner.network import guest_mac
-from rig import Exchange, only_with_all
+from rig import Exchange
 from test_traffic import verified_data
 
 NETWORK = "d24368ec551f71e7"  # VLAN 0 of switch lan (docs/cluster.md)
@@ -108,7 +108,6 @@ class HostFaults(unittest.TestCase):
         self.assertEqual(self.log.lines(1, "host h3"), [])
         self.connections_work()
 
-    @only_with_all
     def test_link_down_for_a_minute(self):
         for _ in range(2):
             self.log = self.rig.mark()
@@ -147,7 +146,6 @@ class HostFaults(unittest.TestCase):
         self.under(delay="20ms", reorder="5%")
         self.assertGreater(self.rig.cable.counts()["a_to_b"]["reordered"], before)
 
-    @only_with_all
     def test_every_operation_byte_by_byte_over_a_bad_wire(self):
         properties = {"loss": "1%", "reorder": "5%", "delay": "1ms"}
         for name, value in properties.items():
@@ -196,7 +194,6 @@ class HostFaults(unittest.TestCase):
             self.assertIn(len(causes), (1, 2, 3), causes)
             self.assertEqual(self.log.lines(1, "host h3"), [])
 
-    @only_with_all
     def test_etcd_is_killed_and_restored_under_traffic(self):
         for hangs_first in True, False:
             self.log = self.rig.mark()

@@ -157,7 +157,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
         self.assertIn(switch["form"], ("plain", "vlan-aware"))
 
 
-test_traffic.add_runs(BetweenTwoHosts, test_traffic.BETWEEN_TWO_HOSTS)
+test_traffic.add_runs(BetweenTwoHosts)
 
 
 class BetweenTwoHostsRoceV1(by_gid.EveryKindOfGid, unittest.TestCase):
@@ -174,8 +174,8 @@ class BetweenTwoHostsRoceV1(by_gid.EveryKindOfGid, unittest.TestCase):
 
 
 # One of each kind, what travels being the same but for the GIDs; none with shared receives, which version 13 has not.
-test_traffic.add_runs(BetweenTwoHostsRoceV1, ["rc_pingpong", "C78_ud_pingpong", "C78_rping", "every_operation_byte_by_byte"], rest=[
-    "C78_rc_pingpong_with_events", "ucmatose",
+test_traffic.add_runs(BetweenTwoHostsRoceV1, [
+    "rc_pingpong", "C78_ud_pingpong", "C78_rping", "every_operation_byte_by_byte", "C78_rc_pingpong_with_events", "ucmatose",
     "ib_write_bw_connection_manager", "ib_read_bw_64_qps", "ib_send_bw_both_ways", "ib_send_bw_datagrams", "ib_write_lat",
     "C75_ib_atomic_bw_cmp_and_swap", "C75_ib_atomic_lat_fetch_and_add"])
 

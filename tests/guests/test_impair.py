@@ -4,7 +4,7 @@ import re
 import unittest
 
 from hosts_rig import HostsRig
-from rig import Exchange, Rig, only_with_all
+from rig import Exchange, Rig
 from test_traffic import pingpong, rping
 
 VERIFY = ["paravane-verify", "18700"]
@@ -33,7 +33,6 @@ class ImpairedPath:
         return {name: sum(row[name] for row in rows)
                 for name in ("messages", "lost", "answers_lost", "delayed", "reordered", "rnr")}
 
-    @only_with_all
     def test_every_byte_is_right_however_much_is_lost_and_late(self):
         self.impair("--loss", "3%", "--delay", "20us", "--reorder", "--seed", "7")
         server, client = self.exchange.run(VERIFY, [*VERIFY, self.exchange.address, "--lossy"], port=18700,

@@ -5,7 +5,7 @@ import time
 import unittest
 
 from hosts_rig import HostsRig
-from rig import Rig, only_with_all
+from rig import Rig
 
 LAYER = ("--layer", "storage", "--memory", "768")
 
@@ -92,7 +92,6 @@ class BlockStorage:
         self.initiator("fio --name=verify --filename=$disk --size=16M --rw=randwrite --bsrange=4k-128k --direct=1 "
                        "--ioengine=io_uring --iodepth=8 --verify=crc32c --verify_fatal=1", timeout=120)
 
-    @only_with_all
     def test_4_target_killed_in_mid_write_is_reported_and_used_again_when_it_returns(self):
         # If the target has the write in hand, SRP's initiator learns of its death by the next command only.
         script = (f"while dd if={self.disk} of=/dev/null bs=4k count=1 iflag=direct; do sleep 0.2; done 2>/dev/null & "

@@ -4,7 +4,7 @@ import unittest
 
 from fault_rig import Ended
 from native_rig import NativeRig
-from rig import Exchange, only_with_all
+from rig import Exchange
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
 
 FAULTS = {"loss": "lost", "duplicate": "duplicated", "reorder": "reordered", "damage": "damaged"}  # and how they are counted
@@ -63,15 +63,12 @@ class NativeFaults(unittest.TestCase):
             counted = self.traffic(VM, MACHINE, share)
             self.assertGreater(counted["rcvd_seq_err"] + counted["completer_retry_err"], 0, counted)
 
-    @only_with_all
     def test_3_every_operation_byte_by_byte_where_one_of_a_hundred_frames_has_each_fault(self):
         self.verified("1%", longest=65537)
 
-    @only_with_all
     def test_4_every_operation_byte_by_byte_where_one_of_ten_frames_has_each_fault(self):
         self.verified("10%", longest=4097)
 
-    @only_with_all
     def test_5_long_reads_of_the_vm_byte_by_byte_where_one_of_a_hundred_frames_has_each_fault(self):
         """The VM asks for what is missing in parts, so that the machine sends no multiple of the data (docs/roce.md)."""
         longest = 1048579

@@ -4,7 +4,6 @@ import unittest
 
 from guests import wait_for
 from native_rig import NativeRig
-from rig import only_with_all
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
 
 PROGRAMS = (["ib_write_bw"], ["ib_read_bw", "-o", "4"], ["ib_send_bw"])
@@ -67,7 +66,6 @@ class NativeLargeFrames(unittest.TestCase):
         for server, client in BOTH_WAYS:
             self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-m", "1024", "-c", "-n", "20")
 
-    @only_with_all
     def test_3_where_they_have_just_the_room_for_4096(self):
         for mtu in 4200, 4180:
             for guest in VM, MACHINE:

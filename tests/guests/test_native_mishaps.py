@@ -7,7 +7,6 @@ import unittest
 from fault_rig import SLACK_S, own_time
 from guests import wait_for
 from native_rig import NativeRig
-from rig import only_with_all
 from runner import processes  # native_rig makes it importable
 from runner.host import UPLINK, guest_mac
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
@@ -56,7 +55,6 @@ class NativeMishaps(unittest.TestCase):
             self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-n", "50")
             self.rig.rping(server, client)
 
-    @only_with_all
     def test_1_the_cable_is_out_for_a_second(self):
         self.survives(self.goes_away(lambda: self.rig.wire.order("down"), lambda: self.rig.wire.order("up")), 0.9)
 
@@ -66,7 +64,6 @@ class NativeMishaps(unittest.TestCase):
     def test_3_the_uplink_carries_only_short_frames_for_a_second(self):
         self.survives(self.goes_away(lambda: self.set_here(UPLINK, "mtu", "600"), lambda: self.set_here(UPLINK, "mtu", "1500")), 0.9)
 
-    @only_with_all
     def test_4_the_taps_are_down_for_a_second(self):
         for interface, _ in TAPS:
             with self.subTest(interface):
@@ -101,7 +98,6 @@ class NativeMishaps(unittest.TestCase):
         self.assertGreater(float(failed[2]), own_time(IMPATIENT, TRIES) * 0.9, text)
         self.assertLess(float(failed[2]), own_time(IMPATIENT, tries) + SLACK_S, text)
 
-    @only_with_all
     def test_6_the_machine_is_reset(self):
         tally = self.rig.tally(MACHINE, VM, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.other.lab("reboot", "--hard", str(MACHINE))
@@ -109,7 +105,6 @@ class NativeMishaps(unittest.TestCase):
         self.rig.start_rxe()
         self.both_ways_work()
 
-    @only_with_all
     def test_7_the_vm_is_reset(self):
         tally = self.rig.tally(VM, MACHINE, 60, timeout=IMPATIENT, retries=TRIES)
         self.rig.hosts[0].lab("reboot", "--hard", str(VM))
@@ -120,7 +115,6 @@ class NativeMishaps(unittest.TestCase):
         # The VM hears of it by an ARP request.
         self.rig.shell(MACHINE, f"ip link set eth0 address {mac} && ping -c 1 -w 10 10.77.0.{VM}")
 
-    @only_with_all
     def test_8_the_machine_gets_another_mac_address(self):
         """Only the VM acts: of a queue pair of rdma_rxe whose own GID goes, Linux 6.1 says "Failed allocating skb", and at times
         it sends nothing more and completes nothing."""

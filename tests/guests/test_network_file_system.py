@@ -3,7 +3,7 @@ on nothing but RDMA."""
 import time
 import unittest
 
-from rig import Rig, only_with_all
+from rig import Rig
 
 SERVE = """
 set -e
@@ -52,7 +52,6 @@ class NfsOverRdma(unittest.TestCase):
     def test_2_fio_finds_what_it_wrote(self):
         self.rig.shell(2, VERIFY, timeout=120)
 
-    @only_with_all
     def test_3_server_killed_in_mid_write_is_reported_and_used_again_when_it_returns(self):
         writer = self.rig.spawn(2, "sh", "-c", "while dd if=/tmp/data of=/mnt/data bs=64k oflag=direct; do :; done", timeout=200)
         time.sleep(1)

@@ -1,38 +1,31 @@
-"""The list of programs of others (others.py) speaks of tests that there are."""
+"""The lists of programs of others (others.py) and of the usual run (usual.py) speak of tests that there are."""
 import fnmatch
 import pathlib
 import unittest
 
 import others
+import usual
+from run import each, short_name
 
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def each(suite):
-    for one in suite:
-        if isinstance(one, unittest.TestSuite):
-            yield from each(one)
-        else:
-            yield one
 
 
 class Others(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        tests = list(each(unittest.TestLoader().discover(str(HERE), pattern="test_*.py")))
-        cls.names = {".".join(test.id().split(".")[-2:]): hasattr(getattr(test, test._testMethodName, None), "only_with_all")
-                     for test in tests}
+        cls.names = [short_name(test) for test in each(unittest.TestLoader().discover(str(HERE), pattern="test_*.py"))]
 
     def test_every_pattern_names_a_test(self):
         for program in others.PROGRAMS:
             for pattern in program.tests:
                 self.assertTrue(fnmatch.filter(self.names, pattern), f"{program.name}: no test is called {pattern}")
 
-    def test_every_program_runs_in_the_default_check(self):
-        """Or the table would have other rows with --all."""
-        for program in others.PROGRAMS:
-            self.assertTrue(any(others.has(program, name) and not long for name, long in self.names.items()), program.name)
+    def test_the_usual_run_knows_every_class_and_names_tests(self):
+        self.assertEqual(set(usual.USUAL), {name.partition(".")[0] for name in self.names})
+        for one, patterns in usual.USUAL.items():
+            for pattern in patterns.split():
+                self.assertTrue(fnmatch.filter(self.names, f"{one}.test_{pattern}"), f"{one}: no test is called {pattern}")
 
     def test_a_program_passes_when_all_of_its_tests_do(self):
         def row(*verdicts):

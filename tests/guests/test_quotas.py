@@ -3,7 +3,7 @@ import json
 import re
 import unittest
 
-from rig import Exchange, Failed, Rig, only_with_all, wait_for
+from rig import Exchange, Failed, Rig, wait_for
 
 # What the guest's kernel has of each for itself is part of the quota. Of queue pairs one
 # more is: handle 0 is none.
@@ -104,7 +104,6 @@ class Quotas(unittest.TestCase):
 class Thousands(unittest.TestCase):
     """More than vSphere gives, where the quota says so."""
 
-    @only_with_all
     def test_one_program_has_eight_thousand_queue_pairs_and_64_k_memory_regions(self):
         rig = Rig()
         self.addCleanup(rig.close)

@@ -6,7 +6,7 @@ import pathlib
 import unittest
 
 import pyverbs_suite
-from rig import Exchange, Rig, only_with_all
+from rig import Exchange, Rig
 from test_traffic import RUNS
 
 GUESTS = 2
@@ -18,7 +18,6 @@ SHAPES = {
     "eight_gib": (["--memory", "8192"], "grep -q '^1[0-9a-f]*-2[0-9a-f]* : System RAM' /proc/iomem"),
     "intel_iommu": (["--iommu"], "ls /sys/kernel/iommu_groups/*/devices/ | grep 0000:00:10.1 && dmesg | grep 'DMAR: IOMMU enabled'"),
 }
-USUAL_SHAPE = "eight_gib"  # where we must know most of a guest; the others with --all
 MEMORY_MIB = 1024
 PROGRAMS = ("rc_pingpong", "C78_rping", "C78_ib_write_bw_1_qp", "ib_send_bw_events", "every_operation_byte_by_byte")
 PYVERBS = ("test_pd", "test_cq.CQTest", "test_cq_events", "test_mr.MRTest", "test_addr", "test_atomic")
@@ -78,7 +77,7 @@ def add_shapes():
     for name, (options, question) in SHAPES.items():
         def run(self, name=name, options=options, question=question):
             (self.run_huge_pages if name == "huge_pages" else self.run_shape)(options, question)
-        setattr(Shapes, f"test_{name}", run if name == USUAL_SHAPE else only_with_all(run))
+        setattr(Shapes, f"test_{name}", run)
 
 
 add_shapes()

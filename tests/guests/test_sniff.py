@@ -6,7 +6,7 @@ import unittest
 import gid_table
 import roce_capture
 from guests import BUILD
-from rig import Exchange, Rig, only_with_all, wait_for
+from rig import Exchange, Rig, wait_for
 from roce_capture import Sniffing
 
 PORT = "18515"
@@ -94,11 +94,9 @@ class Sniffed(unittest.TestCase):
     def test_every_operation_over_v2_and_ipv4(self):
         self.every_operation(0, "IPv4", V2_IPV4)
 
-    @only_with_all
     def test_every_operation_over_v2_and_ipv6(self):
         self.every_operation(0, "MAC", V2_IPV6)
 
-    @only_with_all
     def test_every_operation_over_v1(self):
         self.every_operation(1, "IPv4", V1)
 

@@ -2,7 +2,7 @@
 import re
 import unittest
 
-from rig import Exchange, Rig, only_with_all
+from rig import Exchange, Rig
 
 DEVICE = ["-d", "vmw_pvrdma0"]
 
@@ -132,27 +132,15 @@ class InsideOneGuest(unittest.TestCase):
         cls.exchange = Exchange(cls.rig, server=1, client=1)
 
 
-# Of perftest's options each runs once in the default check, with writes: reads and sends differ from those by the
-# operation alone, which has tests of its own. What comes to hosts and to one guest again is each program, since what
-# is below it is another path.
-OPTIONS = ("one_byte", "2_qps", "64_qps", "both_ways", "connection_manager", "all_sizes")
-BETWEEN_TWO_GUESTS = [name for name in RUNS if not name.startswith(tuple(f"ib_{kind}_bw_{option}" for kind in ("read", "send")
-                                                                         for option in OPTIONS))]
-BETWEEN_TWO_HOSTS = ["rc_pingpong", "ucmatose", "qperf_rc_bw_rc_lat", "every_operation_byte_by_byte", "ib_write_bw_all_sizes",
-                     "ib_write_bw_64_qps", "ib_send_bw_shared_receives", *(name for name in RUNS if name.startswith("C7"))]
-INSIDE_ONE_GUEST = ["rc_pingpong", "C78_rping", "every_operation_byte_by_byte"]
-
-
-def add_runs(case, usual, rest=tuple(RUNS)):
-    """`usual`: in the default check; `rest`: with --all as well."""
-    for name in dict.fromkeys((*usual, *rest)):
+def add_runs(case, names=tuple(RUNS)):
+    for name in names:
         def test(self, run=RUNS[name]):
             run(self.exchange)
-        setattr(case, f"test_{name}", test if name in usual else only_with_all(test))
+        setattr(case, f"test_{name}", test)
 
 
-add_runs(BetweenTwoGuests, BETWEEN_TWO_GUESTS)
-add_runs(InsideOneGuest, INSIDE_ONE_GUEST)
+add_runs(BetweenTwoGuests)
+add_runs(InsideOneGuest)
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,92 @@
+"""What the usual run asks of real guests: of each class, patterns of its tests. All of them run with --all, or when -k
+names them.
+
+The usual run shows that each thing works, once, on the way that most would take. What repeats it (with other options, for
+longer, on more guests, over another path that the device tests walk too) is for --all. A class that is not here runs, and
+Others complains.
+"""
+import fnmatch
+
+ALL = "*"
+NONE = ""  # with --all
+
+USUAL = {
+    # RDMA between VMs
+    "BetweenTwoGuests": "C7* every_operation* ucmatose qperf* ib_write_bw_64_qps ib_send_bw_datagrams ib_send_bw_shared_receives",
+    "BetweenTwoHosts": "C78_rping C78_ib_write_bw_1_qp C75_ib_atomic_bw_fetch_and_add every_operation* a_vm_that_moves* addresses_are_found*"
+                       " path_list* programs_by_every_kind_of_gid vds_list*",
+    "BetweenTwoHostsRoceV1": NONE,  # HardwareVersions
+    "InsideOneGuest": NONE,
+    "FiveGuests": NONE,
+    "EightGuestsOfFourHosts": NONE,
+    "Devices": ALL,
+    "DeviceName": ALL,
+    "EightAdapters": NONE,
+    "HardwareVersions": "v1_and_v2* v1_between* version_13* z_upgraded*",
+    "Shapes": NONE,
+    "Quotas": "1_* 2_*",
+    "Thousands": NONE,
+    "Signals": NONE,
+    "Exitless": "message_counters*",
+    "LostArms": NONE,
+
+    # Programs of others
+    "ConnectionManager": "rdma_server_and_client rstream_verified*",
+    "Pyverbs": "1_*",
+    "Middleware": NONE,
+    "NvmeOverFabrics": "1_* 2_* 3_*",
+    "NvmeOverFabricsBetweenTwoHosts": NONE,
+    "ScsiRdmaProtocol": NONE,
+    "NfsOverRdma": NONE,
+    "EsxLisaOnOneHost": NONE,
+    "EsxLisaOnTwoHosts": NONE,
+    "Others": ALL,
+
+    # Lives, faults
+    "Life": "C77_driver_unloaded* C79* C80_guest_reboot C80_hard_reset* vmm_killed*",
+    "DaemonStop": NONE,
+    "Events": "new_address* port_goes*",
+    "DeviceIsTakenAway": NONE,
+    "HostFaults": "a_daemon_is_killed* a_host_is_cut_off* frames_are_lost",
+    "Impaired": "a_receiver* loss_of_everything*",
+    "ImpairedBetweenTwoHosts": NONE,
+
+    # Native RoCE endpoints
+    "NativeEndpoint": ALL,
+    "NativeMerging": ALL,
+    "NativeRouted": "1_* 4_* 8_*",
+    "NativeHost": "1_* 3_*",
+    "NativeFaults": "1_*",
+    "NativeLargeFrames": NONE,
+    "NativeMishaps": NONE,
+    "NativePyverbs": NONE,
+    "NvmeOverFabricsOfANativeTarget": "1_* 5_*",
+    "NvmeOverFabricsToANativeInitiator": NONE,
+
+    # What operators do
+    "AcceptanceSequence": ALL,
+    "Demo": "on_one_host",
+    "RunByParavane": "check_of* hot_add* list_shows* rdma_between* reset_boots* stop_powers*",
+    "PowerWithoutGuests": ALL,
+    "Libvirt": ALL,
+    "LockedMemory": NONE,
+    "Machine": ALL,
+    "Observed": ALL,
+    "ObservedHosts": NONE,
+    "RulesOfVsphere": NONE,
+    "Sniffed": "both_ends* datagrams* every_operation_over_v2_and_ipv4 refusals",
+    "VlanSwitch": ALL,
+    "Pages": ALL,
+    "Conventions": ALL,
+    "TwoHostsGuide": ALL,
+    "NativeEndpointsGuide": ALL,
+    "ConceptsGuide": NONE,
+    "VerbsAndLimitsGuide": NONE,
+    "FourHostsGuide": NONE,
+}
+
+
+def is_usual(name):
+    """`name`: CLASS.test_NAME."""
+    one, _, test = name.partition(".test_")
+    return any(fnmatch.fnmatchcase(test, pattern) for pattern in USUAL.get(one, ALL).split())
