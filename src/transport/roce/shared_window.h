@@ -1,7 +1,7 @@
 // SharedWindow divides what a port may have under way among its requesters that have requests.
 //
-// They often have one peer, or one uplink, whose queue they fill together: a thousand windows of a
-// few packets each are more than it holds, and no requester by itself sees that before packets are
+// They often have one peer, or one uplink, whose queue they fill together. A thousand windows of a
+// few packets each are more than the queue holds, and a requester learns of that when packets are
 // lost.
 //
 // Owner thread only.
