@@ -54,7 +54,7 @@ USUAL = {
     # Native RoCE endpoints
     "NativeEndpoint": ALL,
     "NativeMerging": ALL,
-    "NativeRouted": "1_* 4_* 8_*",
+    "NativeRouted": "1_* 2_* 4_* 5_*",  # those that follow need one another
     "NativeHost": "1_* 3_*",
     "NativeFaults": "1_*",
     "NativeLargeFrames": NONE,
