@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "promise.h"
 #include "testing/device_rig.h"
 #include "testing/fake_guest_end.h"
 
@@ -92,9 +93,6 @@ class Bystander {
     }
   }
 
-  static void require(bool promise) {
-    if (!promise) std::abort();
-  }
   static EndOptions open_options() {
     EndOptions options;
     options.buffer_bytes = kOpenBytes;

@@ -18,6 +18,7 @@
 #include "channel_script.h"
 #include "fuzz_bytes.h"
 #include "guestmem/memory_failure.h"
+#include "promise.h"
 #include "testing/engine_rig.h"
 #include "testing/raw_peer.h"
 #include "testing/tcp_rig.h"
@@ -34,10 +35,6 @@ constexpr std::size_t kQps = 8;  // of them, half on each adapter
 constexpr std::int32_t kOperations = 64;
 // A block is taken whole, and so is what was read ahead.
 constexpr std::int32_t kMostFrames = wire::kMaxBlockBytes / sizeof(wire::FrameHeader) + 64;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 class ChannelFuzz {
  public:

@@ -69,7 +69,7 @@ class DoorbellFuzz {
     const std::uint32_t offset =
         input.u8() % 4u == 3 ? input.u16() % 1024u * 4 : input.below(3) * 4;
     std::byte* mapped = vm_.machine().doorbell_page(page);
-    HostileVm::require(mapped != nullptr);
+    require(mapped != nullptr);
     store_word(*reinterpret_cast<std::uint32_t*>(mapped + offset), word(input));
   }
 

@@ -21,6 +21,7 @@
 #include "guest_threads.h"
 #include "guestmem/memory_failure.h"
 #include "hostile_driver.h"
+#include "promise.h"
 #include "testing/test_memory.h"
 #include "verbs/transport.h"
 
@@ -39,10 +40,6 @@ constexpr std::int32_t kOneTooMany = 34;
 // One counter for each power of two that a turn's units reach: an input that makes a turn
 // longer than any before is kept, and the fuzzer goes on from there.
 [[gnu::section("__libfuzzer_extra_counters")]] std::uint8_t turn_lengths[32];
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 class DriverFuzz {
  public:

@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "fuzz_bytes.h"
+#include "promise.h"
 #include "testing/device_rig.h"
 #include "testing/fake_guest_end.h"
 
@@ -68,10 +69,6 @@ class HostileVm {
     rig_.advance(std::chrono::milliseconds(5));
     require(machine().ram().intact_after_free());
     require(rig_.device(0).next_look() == kNever);
-  }
-
-  static void require(bool promise) {
-    if (!promise) std::abort();
   }
 
  private:

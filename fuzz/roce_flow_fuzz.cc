@@ -22,12 +22,12 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <source_location>
 #include <vector>
 
 #include "base/wire_int.h"
 #include "fuzz_bytes.h"
 #include "guestmem/memory_failure.h"
+#include "promise.h"
 #include "roce_flow_script.h"
 #include "testing/bad_weather.h"
 #include "testing/roce_rig.h"
@@ -51,12 +51,6 @@ constexpr std::size_t kStrangers =
 constexpr verbs::Gid kRoutedGid{{0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9}};
 constexpr verbs::SegmentId kRoutedSegment{7};
 constexpr std::int32_t kOvershoot = 512;  // of a turn's operations: a superframe is taken whole
-
-void require(bool promise, std::source_location where = std::source_location::current()) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: line %u\n", where.line());
-  std::abort();
-}
 
 std::uint64_t first_word(const std::vector<std::byte>& bytes) {
   Le64 word;

@@ -15,21 +15,20 @@
 #include "keeper/switch_builder.h"
 #include "privsep/machine_line.h"
 #include "privsep/switch_line.h"
+#include "promise.h"
 
 namespace paravane::privsep {
 namespace {
 
+using fake::require;
+
 const keeper::SwitchBuilderConfig kConfig = {
     .mark = "paravane:1:", .uplinks = {"eth1", "eth2"}, .tap_access = {}};
 
-void check(bool good) {
-  if (!good) std::abort();
-}
-
 // Ours by name, each once.
 void check_name(const std::string& name, std::set<std::string>& names) {
-  check(name.starts_with("pv") && model::check_interface_name(name).has_value());
-  check(names.insert(name).second);
+  require(name.starts_with("pv") && model::check_interface_name(name).has_value());
+  require(names.insert(name).second);
 }
 
 void check_layout(const SwitchPlan& plan, bool vlan_aware) {
@@ -42,13 +41,13 @@ void check_layout(const SwitchPlan& plan, bool vlan_aware) {
   }
   for (const ethernet::WantedPort& tap : links.taps) {
     check_name(tap.name, names);
-    check(bridges.contains(tap.bridge) && tap.tagged.empty() && tap.untagged >= 1 &&
-          tap.untagged <= model::kMaxVlan);
+    require(bridges.contains(tap.bridge) && tap.tagged.empty() && tap.untagged >= 1 &&
+            tap.untagged <= model::kMaxVlan);
   }
   for (const ethernet::WantedPort& uplink : links.uplinks) {
-    check(std::ranges::find(kConfig.uplinks, uplink.name) != kConfig.uplinks.end());
-    check(bridges.contains(uplink.bridge) && names.insert(uplink.name).second);
-    check(std::ranges::find(uplink.tagged, uplink.untagged) == uplink.tagged.end());
+    require(std::ranges::find(kConfig.uplinks, uplink.name) != kConfig.uplinks.end());
+    require(bridges.contains(uplink.bridge) && names.insert(uplink.name).second);
+    require(std::ranges::find(uplink.tagged, uplink.untagged) == uplink.tagged.end());
   }
 }
 
@@ -57,7 +56,7 @@ class CheckingMaker final : public SwitchMaker {
  public:
   SwitchReport make(const SwitchPlan& plan) override {
     const auto text = print(plan);
-    if (text) check(parse_switch_plan(*text) == plan);
+    if (text) require(parse_switch_plan(*text) == plan);
     check_layout(plan, true);
     check_layout(plan, false);
     return keeper::lay_out(plan, kConfig, false).report;
@@ -71,8 +70,8 @@ class CheckingLooker final : public MachineLooker {
     return model::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
   }
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t /*port*/) override {
-    check(!device.empty() && device.size() < 64 && device.front() != '.' &&
-          device.find_first_of("/ ") == std::string::npos);
+    require(!device.empty() && device.size() < 64 && device.front() != '.' &&
+            device.find_first_of("/ ") == std::string::npos);
     return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
   }
 };
@@ -81,9 +80,9 @@ void check_machine_answer(std::string_view text) {
   CheckingLooker looker;
   const std::string answer = answer_machine_question(text, looker);
   const std::size_t blank = answer.find(' ');
-  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
+  require(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
   const auto report = parse_json(std::string_view(answer).substr(blank + 1));
-  check(report.has_value() && report->is_object());
+  require(report.has_value() && report->is_object());
   // The engine's side, of any text.
   if (const auto any = parse_json(text)) {
     static_cast<void>(api::machine_from_json(*any));
@@ -100,8 +99,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckingMaker maker;
   const std::string answer = answer_plan(text, maker);
   const std::size_t blank = answer.find(' ');
-  check(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
-  check(parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
+  require(blank != std::string::npos && answer.size() <= Note::kMaxLongText);
+  require(parse_switch_report(std::string_view(answer).substr(blank + 1)).has_value());
   static_cast<void>(parse_switch_report(text));
   check_machine_answer(text);
   return 0;

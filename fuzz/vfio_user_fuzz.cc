@@ -21,18 +21,17 @@
 #include <system_error>
 #include <vector>
 
+#include "promise.h"
 #include "testing/vfio_server_rig.h"
 #include "vfio_user_script.h"
 
 namespace paravane {
 namespace {
 
+using fake::require;
+
 using vfio_user::Command;
 using vfio_user::Header;
-
-void require(bool promise) {
-  if (!promise) std::abort();
-}
 
 // What is open, by name, except what the sanitizers open for themselves: pipes
 // to a symbolizer, and this directory.

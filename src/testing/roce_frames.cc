@@ -171,7 +171,7 @@ FrameBytes merged(std::span<const FrameBytes> frames) {
 }
 
 FrameBytes segment_of(Network network, std::span<const std::byte> superframe,
-                      std::size_t segment_bytes, std::size_t number) {
+                      std::size_t segment_bytes, std::size_t number, bool counts) {
   const auto udp = read<UdpHeader>(superframe, base_at(network) - sizeof(UdpHeader));
   const std::size_t all = udp.length.get() - sizeof(UdpHeader);
   const std::size_t done = number * segment_bytes;
@@ -180,7 +180,7 @@ FrameBytes segment_of(Network network, std::span<const std::byte> superframe,
       superframe.subspan(base_at(network) + done, std::min(segment_bytes, all - done));
   FrameBytes frame(headers.begin(), headers.end());
   frame.insert(frame.end(), segment.begin(), segment.end());
-  if (network == Network::kV2Ipv4) {
+  if (network == Network::kV2Ipv4 && counts) {
     auto ip = read<Ipv4Header>(frame, kNetworkAt);
     ip.identification.set(static_cast<std::uint16_t>(ip.identification.get() + number));
     write(ip, std::span(frame), kNetworkAt);

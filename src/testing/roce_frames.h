@@ -43,8 +43,9 @@ void mend_icrc(wire::roce::Network network, std::span<std::byte> frame);
 FrameBytes merged(std::span<const FrameBytes> frames);
 
 // The frame that Linux makes of the segment with this number, as UDP segmentation offload does.
-// REQUIRES: RoCE v2 without a tag; the segment is there.
+// `counts`: false gives it the identification of the first, as adapters send all. REQUIRES: RoCE v2
+// without a tag; the segment is there.
 FrameBytes segment_of(wire::roce::Network network, std::span<const std::byte> superframe,
-                      std::size_t segment_bytes, std::size_t number);
+                      std::size_t segment_bytes, std::size_t number, bool counts = true);
 
 }  // namespace paravane::fake
