@@ -18,7 +18,7 @@ from checks.stage import LOGS, Tally  # noqa: E402
 
 # With --all, or --only.
 LONG = [stages.unit, stages.tidy, stages.coverage, stages.guests_backports, stages.packages, stages.releases,
-        stages.speed]
+        stages.chaos, stages.speed]
 ON_DEMAND = [stages.mutants]  # --only: the better part of an hour
 
 # Side by side. `release` stands in the first lane since it computes: the others need what it builds.
