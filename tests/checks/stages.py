@@ -194,7 +194,7 @@ def coverage(stage):
     report.unlink(missing_ok=True)
     stage.say("building coverage and running all of it")
     with giving_way() as nicely:  # it builds for the most part
-        stage.check("all tests pass, every folder above its floor", *nicely, "tools/coverage.py", "--json", report)
+        stage.check("all tests pass, every folder above its floor", *nicely, "tools/coverage.py", "--json", report, timeout=7200)
     if not report.exists():
         return
     for row in json.loads(report.read_text()):
