@@ -88,7 +88,6 @@ void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
   if (requests_.empty()) {
     progress_ = now;
     set_deadline(now);
-    part_.take();
   }
   requests_.push_back(
       {.request = &request, .first = state_.end, .packets = packets, .length = length});
@@ -103,7 +102,7 @@ void RequesterFlow::give_back() {
   next_ = state_.unanswered;
   is_silent_ = false;
   requests_.clear();
-  part_.leave();
+  share_.set(0);
   fetches_ = 0;
   is_known_ = false;
   failed_.reset();
@@ -150,7 +149,13 @@ std::uint32_t RequesterFlow::under_way() const {
 
 bool RequesterFlow::compose(Outlet& outlet, verbs::Budget& budget, Instant now) {
   if (!has_to_send()) return true;
-  std::uint32_t room = window() - under_way();
+  const bool has_room = send_packets(outlet, budget, now);
+  count();
+  return has_room;
+}
+
+bool RequesterFlow::send_packets(Outlet& outlet, verbs::Budget& budget, Instant now) {
+  std::uint32_t room = std::min(retransmission_.window() - under_way(), share_.room());
   std::size_t at = index_of(next_);
   while (room > 0 && next_.is_before(state_.end) && !budget.spent()) {
     if (at == requests_.size()) break;  // it waits to be submitted again
@@ -269,8 +274,13 @@ void RequesterFlow::on_answer(const wire::roce::Frame& frame, Instant now) {
     if (frame.packet.opcode != Opcode::kAcknowledge) set_deadline(now);
     return;
   }
-  if (frame.packet.opcode == Opcode::kAcknowledge) return on_acknowledge(frame.packet, now);
+  if (frame.packet.opcode == Opcode::kAcknowledge) {
+    on_acknowledge(frame.packet, now);
+    return count();
+  }
+  const std::size_t fetches = fetches_;
   on_data(frame, now);
+  if (fetches_ != fetches) count();  // a READ counts as one, until all has come
 }
 
 void RequesterFlow::on_acknowledge(const Packet& packet, Instant now) {
@@ -373,7 +383,6 @@ void RequesterFlow::go_on() {
 bool RequesterFlow::finish_oldest(Instant now) {
   if (requests_.front().brings_bytes()) --fetches_;
   requests_.pop_front();
-  if (requests_.empty()) part_.leave();
   is_known_ = false;
   const std::uint64_t ends = ends_;
   ++done_;
@@ -463,6 +472,7 @@ void RequesterFlow::on_timer(Instant now) {
       timed_.reset();
     }
     send_again();
+    count();
   }
   set_deadline(now);
 }

@@ -50,7 +50,7 @@ class RequesterFlow {
   // All outlive the flow.
   RequesterFlow(verbs::QueuePair& qp, const FlowFacts& facts, RoceCounters& counters,
                 SharedWindow& window)
-      : qp_(qp), facts_(facts), counters_(counters), part_(window) {}
+      : qp_(qp), facts_(facts), counters_(counters), share_(window) {}
 
   // Before the first request.
   void start(verbs::Psn first);
@@ -80,12 +80,12 @@ class RequesterFlow {
     return !state_.end.is_before(state_.sent) || done_ == qp_.stats().sends;
   }
 
-  // Whether compose() would send a packet.
+  // Whether compose() would send a packet, if the shared window has room.
   bool has_to_send() const {
     return !requests_.empty() && !is_stuck() && next_.is_before(state_.end) && !awaits_part() &&
-           under_way() < window();
+           under_way() < retransmission_.window();
   }
-  // Sends packets within `budget` and the window. False: the outlet is full.
+  // Sends packets within `budget` and both windows. False: the outlet is full.
   bool compose(Outlet& outlet, verbs::Budget& budget, Instant now);
 
   // REQUIRES: the frame's opcode is an answer's, and it comes from the peer.
@@ -114,12 +114,12 @@ class RequesterFlow {
 
   // Part of a READ was asked for, and has not come. Nothing may be sent before the rest of it.
   bool awaits_part() const { return is_in_read_ && next_ != state_.unanswered; }
-  std::uint32_t window() const { return std::min(retransmission_.window(), part_.packets()); }
   bool is_stuck() const { return failed_.has_value(); }
   // Of the request with the packet `psn`; requests_.size(): none has it.
   std::size_t index_of(verbs::Psn psn) const;
   const Outgoing* find(verbs::Psn psn) const;
   std::uint32_t under_way() const;
+  bool send_packets(Outlet& outlet, verbs::Budget& budget, Instant now);
   Outlet::Added send_next(const Outgoing& outgoing, bool fills_window, Outlet& outlet,
                           verbs::Budget& budget);
   wire::roce::Packet data_packet(const Outgoing& outgoing, std::uint32_t number) const;
@@ -152,6 +152,7 @@ class RequesterFlow {
   void fail(const verbs::Outcome& outcome, Instant now);
   void tell_stuck(Instant now);
   void note_progress(verbs::Psn before, Instant now);
+  void count() { share_.set(under_way()); }
   void set_deadline(Instant now) { deadline_ = now + retransmission_.wait(); }
 
   verbs::QueuePair& qp_;
@@ -159,7 +160,7 @@ class RequesterFlow {
   RoceCounters& counters_;
   RequesterState state_;
   Retransmission retransmission_;
-  SharedWindow::Part part_;
+  SharedWindow::Share share_;
   ReadParts parts_;
   std::deque<Outgoing> requests_;  // the first packet of each follows the last of the one before
   std::size_t fetches_ = 0;        // how many of them are READs and atomics

@@ -23,6 +23,7 @@ RoceFlow::RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
 
 RoceFlow::~RoceFlow() {
   port->sending.leave(sending);
+  port->waiting.leave(waiting);
   port->late.leave(late);
   qp.adapter().timers().cancel(timer);
 }

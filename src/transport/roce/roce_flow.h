@@ -45,9 +45,9 @@ struct RoceFlow final : verbs::PathState {
   // The path leads elsewhere: what is under way has no answer, and no answer of ours leaves.
   // Afterwards there is nothing to send.
   void give_up(Instant now);
-  bool has_to_send() const {
-    return notices.is_due() || requester.has_to_send() || responder.has_to_send();
-  }
+  // Whatever the shared window has room for.
+  bool has_answers_to_send() const { return notices.is_due() || responder.has_to_send(); }
+  bool has_to_send() const { return has_answers_to_send() || requester.has_to_send(); }
 
   verbs::QueuePair& qp;
   const std::shared_ptr<RocePort> port;  // a queue pair may outlive the attachment
@@ -56,6 +56,7 @@ struct RoceFlow final : verbs::PathState {
   ResponderFlow responder;
   CongestionNotices notices;
   Line<RoceFlow>::Place sending;  // among those of its port that have something to send
+  Line<RoceFlow>::Place waiting;  // among those that have, when the shared window has room
   Line<RoceFlow>::Place late;     // among those of its port whose timer has expired
   std::uint64_t late_until = 0;   // of the port's frames_read: then it has heard all that came
   TimerId timer = TimerId::kNone;

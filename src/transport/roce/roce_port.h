@@ -41,6 +41,7 @@ struct RocePort {
   FloodGuard guard;
   SharedWindow window;
   Line<RoceFlow> sending;
+  Line<RoceFlow> waiting;  // for room in `window`
   // Flows whose timer has expired, but whose answer may stand before the door: the worker may not
   // have run for longer than the flows wait.
   Line<RoceFlow> late;

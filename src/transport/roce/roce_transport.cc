@@ -131,7 +131,21 @@ void RoceTransport::restore(QueuePair& qp, const RoceFlowState& state) {
 }
 
 void RoceTransport::schedule(RoceFlow& flow) {
-  if (flow.has_to_send() && !flow.sending.taken()) flow.port->sending.join(flow, flow.sending);
+  if (flow.sending.taken() || !flow.has_to_send()) return;
+  RocePort& port = *flow.port;
+  // Those that wait are before those that have room to go on.
+  const bool waits = port.window.is_full() || !port.waiting.empty();
+  if (!waits || flow.has_answers_to_send()) {
+    port.waiting.leave(flow.waiting);
+    port.sending.join(flow, flow.sending);
+  } else if (!flow.waiting.taken()) {
+    port.waiting.join(flow, flow.waiting);
+  }
+}
+
+RoceFlow* RoceTransport::next_to_send(RocePort& port) {
+  RoceFlow* const waiting = port.window.is_full() ? nullptr : port.waiting.call();
+  return waiting != nullptr ? waiting : port.sending.call();
 }
 
 // One timer for a flow, which is set anew when it has expired, or is far too late: the deadline
@@ -261,13 +275,14 @@ void RoceTransport::poll(Instant /*now*/, verbs::Budget& budget) {
 bool RoceTransport::has_work() const {
   return std::ranges::any_of(ports_, [](const std::shared_ptr<RocePort>& port) {
     return port && port->door.has_value() &&
-           (!port->sending.empty() || !port->late.empty() || port->outlet.holding());
+           (!port->sending.empty() || !port->late.empty() || port->outlet.holding() ||
+            (!port->waiting.empty() && !port->window.is_full()));
   });
 }
 
 void RoceTransport::send(RocePort& port, verbs::Budget& budget) {
   while (!budget.spent()) {
-    RoceFlow* flow = port.sending.call();
+    RoceFlow* flow = next_to_send(port);
     if (flow == nullptr) break;
     const std::int32_t before = budget.operations;
     const bool has_room = compose(*flow, port, budget);

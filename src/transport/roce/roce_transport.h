@@ -84,6 +84,7 @@ class RoceTransport final : public verbs::Transport {
   RoceFlow* known_flow_of(const verbs::QueuePair& qp) const;
   RoceFlow& flow_of(verbs::QueuePair& qp, const std::shared_ptr<RocePort>& port);
   static void schedule(RoceFlow& flow);
+  static RoceFlow* next_to_send(RocePort& port);
   void arm(RoceFlow& flow);
   void on_timer(RoceFlow& flow, Instant now);
   // What the flow waited for has not come.

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,30 +11,24 @@
 namespace paravane::fake {
 namespace {
 
-using transport_roce::Retransmission;
 using transport_roce::SharedWindow;
 
-TEST(SharedWindow, IsDividedAmongThoseWithRequests) {
+TEST(SharedWindow, CountsWhatAllHaveUnderWay) {
   SharedWindow window;
-  std::deque<SharedWindow::Part> parts;
-  for (int i = 0; i < 8; ++i) parts.emplace_back(window).take();
-  EXPECT_EQ(parts.front().packets(), SharedWindow::kMost / 8);
-  parts.front().take();  // it has its part
-  EXPECT_EQ(parts.front().packets(), SharedWindow::kMost / 8);
-  parts.front().leave();
-  parts.front().leave();
-  EXPECT_EQ(parts.front().packets(), SharedWindow::kMost / 7);
-  parts.clear();
-  SharedWindow::Part last(window);
-  last.take();
-  EXPECT_EQ(last.packets(), SharedWindow::kMost);
-}
-
-TEST(SharedWindow, EachHasTheLeastWindow) {
-  SharedWindow window;
-  std::deque<SharedWindow::Part> parts;
-  for (std::uint32_t i = 0; i < 2 * SharedWindow::kMost; ++i) parts.emplace_back(window).take();
-  EXPECT_EQ(parts.front().packets(), Retransmission::kLeastWindow);
+  SharedWindow::Share first(window);
+  {
+    SharedWindow::Share second(window);
+    first.set(1000);
+    second.set(SharedWindow::kMost - 1000);
+    EXPECT_TRUE(window.is_full());
+    EXPECT_EQ(first.room(), 0u);
+    second.set(SharedWindow::kMost);  // of which some are sent again
+    EXPECT_EQ(first.room(), 0u);
+    first.set(10);
+    second.set(90);
+    EXPECT_EQ(first.room(), SharedWindow::kMost - 100);
+  }
+  EXPECT_EQ(window.used(), 10u);
 }
 
 // They have one queue before them, that of their peer's tap, and each alone would fill a part of
@@ -63,17 +56,17 @@ TEST(RoceSharedWindow, RequestersOfAPortHaveNoMoreUnderWayThanAQueueHolds) {
     sender->post(write_request(1, {from.whole()}, to.start, to.key));
   }
   ASSERT_TRUE(rig.run());
-  EXPECT_LE(held.size(), SharedWindow::kMost);
-  EXPECT_GE(held.size(), kPairs * Retransmission::kLeastWindow);
-  // All goes on as answers come.
+  EXPECT_EQ(held.size(), SharedWindow::kMost);
+  // All goes on as answers come, and those that waited longest are the next.
   while (!held.empty()) {
+    EXPECT_LE(held.size(), SharedWindow::kMost);
     for (auto& [side, frame] : std::exchange(held, {}))
       rig.wire().inject(1 - side, std::move(frame));
     ASSERT_TRUE(rig.run());
   }
   for (auto& [sender, receiver] : pairs) EXPECT_EQ(sender->sends.size(), 1u);
   EXPECT_EQ(rig.counters(0).retransmitted.value(), 0u);
-  // Those that have nothing to send leave their parts to the others.
+  // Nothing is counted of those that have nothing to send.
   pairs[0].first->post(write_request(2, {from.whole()}, to.start, to.key));
   ASSERT_TRUE(rig.run());
   EXPECT_EQ(held.size(), 32u);
