@@ -23,8 +23,9 @@ constexpr Version kChecksIdentifications{6, 10};
 
 Version version_of(std::string_view release) {
   Version version{0, 0};
-  const char* const end = release.data() + release.size();
-  const auto major = std::from_chars(release.data(), end, version.first);
+  const char* const begin = release.data();
+  const char* const end = begin + release.size();
+  const auto major = std::from_chars(begin, end, version.first);
   if (major.ec != std::errc{} || major.ptr == end || *major.ptr != '.') return {0, 0};
   std::from_chars(major.ptr + 1, end, version.second);
   return version;

@@ -427,7 +427,7 @@ Outcome Responder::deliver(const RemoteRequest& request, Reveal when) {
 }
 
 bool Responder::flush(Instant now, Budget& budget) {
-  QueuePair::Impl& qp = *qp_.impl_;
+  const QueuePair::Impl& qp = *qp_.impl_;
   if (qp.spec.shared_receives) {
     flush_shared(budget);
     return false;
