@@ -173,7 +173,7 @@ TEST_P(MergingTrafficTest, NothingElseComesThroughThePair) {
   ::close(inside);
 }
 
-// The other way there is none.
+// In the other direction nothing is merged.
 TEST_P(MergingTrafficTest, NothingOfTheEngineComesToThePair) {
   const std::uint64_t before = received("pvm-db1") + received("pvf-db1");
   for (const Frame& frame :
