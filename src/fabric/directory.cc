@@ -273,9 +273,9 @@ Directory::Absence Directory::why_no_route(AdapterId from, const Gid& sgid, cons
 }
 
 const Directory::NetworkRules& Directory::rules_of(SegmentId segment) const {
-  static const NetworkRules kNothing;
+  static const NetworkRules nothing;
   const auto rules = networks_.find(segment);
-  return rules == networks_.end() ? kNothing : rules->second;
+  return rules == networks_.end() ? nothing : rules->second;
 }
 
 Directory::Crossing::Kind Directory::judge(SegmentId from, SegmentId to, GidType type) const {

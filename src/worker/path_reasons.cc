@@ -69,7 +69,7 @@ std::string PathReasons::why_routed(verbs::AdapterId adapter, const ProbeReport&
 
 std::string PathReasons::why_routed(const Directory::Crossing& crossing,
                                     const ProbeReport& probe) const {
-  const std::string routed = "routed: " + place_of(crossing);
+  std::string routed = "routed: " + place_of(crossing);
   if (!crossing.absence.empty()) return fmt::format("{}; {}", routed, crossing.absence);
   const std::string through = "UDP port 4791 through " + model::format_mac(probe.way.gateway);
   switch (probe.state) {
