@@ -1,6 +1,4 @@
-option(PARAVANE_BATCH "Compile eight sources of a folder at once" OFF)
-
-# paravane_folder(name [UNDRIVEN] [CONTROL] SOURCES ... HEADERS ... TESTS ... USES ... LIBS ... TEST_USES ...)
+# paravane_folder(name [UNDRIVEN] [CONTROL] [TESTS_APART] SOURCES ... HEADERS ... TESTS ... USES ... LIBS ... TEST_USES ...)
 #
 # One folder is one library. USES names the folders below it (the same arrows as
 # in tools/check_floors.py), LIBS other people's libraries, TEST_USES what only
@@ -11,9 +9,9 @@ option(PARAVANE_BATCH "Compile eight sources of a folder at once" OFF)
 #
 # With PARAVANE_BATCH the compiler reads eight sources as one, for most of its time goes into
 # headers. So two sources of a folder have no two things of one name in their unnamed
-# namespaces, nor two of its tests.
+# namespaces, nor two of its tests, unless TESTS_APART compiles each of these alone.
 function(paravane_folder name)
-  cmake_parse_arguments(arg "UNDRIVEN;CONTROL" "" "SOURCES;HEADERS;TESTS;USES;LIBS;TEST_USES" ${ARGN})
+  cmake_parse_arguments(arg "UNDRIVEN;CONTROL;TESTS_APART" "" "SOURCES;HEADERS;TESTS;USES;LIBS;TEST_USES" ${ARGN})
   list(TRANSFORM arg_USES PREPEND paravane_)
   list(TRANSFORM arg_TEST_USES PREPEND paravane_)
   list(TRANSFORM arg_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -29,7 +27,7 @@ function(paravane_folder name)
       target_link_libraries(paravane_${name} PRIVATE paravane_driven)
       paravane_precompile(paravane_${name})
     endif()
-    set_target_properties(paravane_${name} PROPERTIES UNITY_BUILD ${PARAVANE_BATCH})
+    paravane_batch(paravane_${name})
     if(arg_CONTROL)
       target_compile_options(paravane_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     endif()
@@ -44,7 +42,9 @@ function(paravane_folder name)
   if(arg_TESTS)
     add_executable(paravane_${name}_test ${arg_TESTS})
     target_link_libraries(paravane_${name}_test PRIVATE paravane_${name} ${arg_TEST_USES})
-    set_target_properties(paravane_${name}_test PROPERTIES UNITY_BUILD ${PARAVANE_BATCH})
+    if(NOT arg_TESTS_APART)
+      paravane_batch(paravane_${name}_test)
+    endif()
     paravane_gtest(paravane_${name}_test)
   endif()
 endfunction()

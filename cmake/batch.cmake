@@ -1,0 +1,40 @@
+# paravane_batch(target): with PARAVANE_BATCH, lets the compiler read eight of the target's sources as one. A source
+# with the property SKIP_UNITY_BUILD_INCLUSION is compiled alone.
+#
+# CMake's own UNITY_BUILD names sources by their absolute paths, which come into what the compiler reads, so ccache
+# would take all of it for new in every clone. Here they are named from src/.
+
+option(PARAVANE_BATCH "Compile eight sources of a folder at once" OFF)
+
+function(paravane_batch target)
+  if(NOT PARAVANE_BATCH)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(alone)
+  set(batched)
+  foreach(source IN LISTS sources)
+    get_source_file_property(skips ${source} SKIP_UNITY_BUILD_INCLUSION)
+    get_filename_component(path ${source} ABSOLUTE)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src ${path})
+    if(skips)
+      list(APPEND alone ${source})
+    else()
+      list(APPEND batched ${path})
+    endif()
+  endforeach()
+  set(number 0)
+  set(batches)
+  while(batched)
+    list(SUBLIST batched 0 8 these)
+    list(REMOVE_ITEM batched ${these})
+    list(TRANSFORM these REPLACE "(.+)" "#include \"\\1\"\n")
+    string(CONCAT text ${these})
+    set(batch ${CMAKE_CURRENT_BINARY_DIR}/batch/${target}_${number}.cc)
+    file(CONFIGURE OUTPUT ${batch} CONTENT "${text}" @ONLY)
+    list(APPEND batches ${batch})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set_target_properties(${target} PROPERTIES SOURCES "${batches};${alone}")
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+endfunction()
