@@ -16,9 +16,10 @@ constexpr Duration kWatchSockets = std::chrono::microseconds(200);
 ChannelHost::ChannelHost(unsigned side, unsigned core, worker::SpinMode spin)
     : WorkerHost(side, core, spin), owners_(&network().directory) {
   on_worker([this, spin] {
-    const transport_tcp::LocalOwners& owners = *this;
-    tcp_ = std::make_unique<transport_tcp::TcpTransport>(
-        this->side() + 1, worker().loop(), owners, [this](const transport_tcp::LostChannel& lost) {
+    const transport_channel::LocalOwners& owners = *this;
+    tcp_ = std::make_unique<transport_channel::ChannelTransport>(
+        this->side() + 1, worker().loop(), owners,
+        [this](const transport_channel::LostChannel& lost) {
           demand(leaving_, ("the channel was lost: " + lost.reason).c_str());
         });
     network().tcp = tcp_.get();
@@ -39,8 +40,8 @@ ChannelHost::~ChannelHost() {
   });
 }
 
-void ChannelHost::join(const verbs::Gid& peer_gid, transport_tcp::ChannelConfig config,
-                       std::unique_ptr<transport_tcp::Stream> stream) {
+void ChannelHost::join(const verbs::Gid& peer_gid, transport_channel::ChannelConfig config,
+                       std::unique_ptr<transport_channel::Stream> stream) {
   config.host = peer();
   on_worker([&] {
     network().directory.set_host(

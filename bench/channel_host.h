@@ -6,20 +6,20 @@
 #include <optional>
 
 #include "bench/worker_host.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/channel_transport.h"
 #include "worker/channel_tenant.h"
 
 namespace paravane::bench {
 
-class ChannelHost final : public WorkerHost, private transport_tcp::LocalOwners {
+class ChannelHost final : public WorkerHost, private transport_channel::LocalOwners {
  public:
   ChannelHost(unsigned side, unsigned core, worker::SpinMode spin);
   ~ChannelHost() override;
 
   // ---- The benchmark's thread ----
   // What the peer's guest has is reached by `stream` from now on.
-  void join(const verbs::Gid& peer, transport_tcp::ChannelConfig config,
-            std::unique_ptr<transport_tcp::Stream> stream);
+  void join(const verbs::Gid& peer, transport_channel::ChannelConfig config,
+            std::unique_ptr<transport_channel::Stream> stream);
   verbs::HostId peer() const { return verbs::HostId{2 - side()}; }
   bool is_joined();
   // From now on the channel may be lost.
@@ -35,7 +35,7 @@ class ChannelHost final : public WorkerHost, private transport_tcp::LocalOwners 
 
   bool leaving_ = false;
   fabric::Directory* owners_ = nullptr;
-  std::unique_ptr<transport_tcp::TcpTransport> tcp_;
+  std::unique_ptr<transport_channel::ChannelTransport> tcp_;
   std::unique_ptr<worker::ChannelTenant> tcp_turns_;
 };
 

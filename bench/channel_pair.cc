@@ -6,12 +6,13 @@
 #include <thread>
 
 #include "cluster/tls_context.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/stream.h"
+#include "transport/tcp/socket_stream.h"
 #include "transport/tcp/tls_stream.h"
 
 namespace paravane::bench {
 
-using transport_tcp::ChannelConfig;
+using transport_channel::ChannelConfig;
 
 ChannelPair::ChannelPair(const Settings& settings, const TwoNetworks& networks,
                          Encryption encryption, worker::SpinMode spin) {
@@ -23,7 +24,7 @@ ChannelPair::ChannelPair(const Settings& settings, const TwoNetworks& networks,
   const std::array<SSL*, 2> tls = identities_.shake_hands(sockets);
   for (unsigned side = 0; side < 2; ++side) {
     ChannelConfig config{.seals_payload = encryption == Encryption::kSealed};
-    std::unique_ptr<transport_tcp::Stream> stream;
+    std::unique_ptr<transport_channel::Stream> stream;
     if (encryption == Encryption::kOn) {
       stream = std::make_unique<transport_tcp::TlsStream>(tls[side], std::move(sockets[side]));
     } else {

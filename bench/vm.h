@@ -19,9 +19,9 @@
 #include "guestmem/guest_memory.h"
 #include "testing/fake_guest.h"
 #include "testing/fake_guest_machine.h"
+#include "transport/channel/channel_transport.h"
 #include "transport/local/local_transport.h"
 #include "transport/roce/roce_transport.h"
-#include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 #include "worker/tenant.h"
 
@@ -31,7 +31,7 @@ namespace paravane::bench {
 struct Network {
   transport_local::LocalTransport local;
   fabric::Directory directory{local};
-  transport_tcp::TcpTransport* tcp = nullptr;  // to other hosts, where there are any
+  transport_channel::ChannelTransport* tcp = nullptr;  // to other hosts, where there are any
   // To native endpoints, and the door of the VM's adapter, where there are any.
   transport_roce::RoceTransport* roce = nullptr;
   transport_roce::FrameDoor* door = nullptr;

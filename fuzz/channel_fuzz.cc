@@ -22,6 +22,7 @@
 #include "testing/engine_rig.h"
 #include "testing/raw_peer.h"
 #include "testing/tcp_rig.h"
+#include "transport/tcp/socket_stream.h"
 
 namespace paravane::fake {
 namespace {
@@ -103,15 +104,15 @@ class ChannelFuzz {
     std::array<int, 2> sockets{};
     require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()) ==
             0);
-    const transport_tcp::Seal::Key key{std::byte{3}};
-    transport_tcp::ChannelConfig config{.host = kPeer};
+    const transport_channel::Seal::Key key{std::byte{3}};
+    transport_channel::ChannelConfig config{.host = kPeer};
     if (sealed_) config.send_key = config.receive_key = key;
     require(rig_.tcp(0)
                 .open(config, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets[0])),
                       rig_.now())
                 .has_value());
     peer_.emplace(UniqueFd(sockets[1]),
-                  sealed_ ? std::optional<transport_tcp::Seal::Key>(key) : std::nullopt);
+                  sealed_ ? std::optional<transport_channel::Seal::Key>(key) : std::nullopt);
     losses_ = rig_.losses(0).size();
     held_back_.clear();
   }

@@ -24,7 +24,7 @@ BUILD = ROOT / "build" / "coverage"
 PROFILES = BUILD / "profiles"
 FOLDERS = ["abi", "guestmem", "vfio_user", "device", "verbs", "transport/local"]
 TESTS = [f"paravane_{name}_test" for name in ("abi", "guestmem", "vfio_user", "device", "verbs", "transport_local",
-                                              "conformance", "cve", "transport_tcp", "transport_impaired")]
+                                              "conformance", "cve", "transport_channel", "transport_impaired")]
 DOORS = ["command", "work_queue", "page_directory", "doorbell", "vfio_user", "driver"]  # fuzz/floors, less the API's
 SECONDS_PER_DOOR = 60
 

@@ -16,6 +16,7 @@
 
 #include "cluster/clock.h"
 #include "cluster/tls_context.h"
+#include "transport/tcp/socket_stream.h"
 #include "transport/tcp/tls_stream.h"
 
 namespace paravane::cluster {

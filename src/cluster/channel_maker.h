@@ -31,8 +31,8 @@
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
-#include "transport/tcp/seal.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/seal.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::cluster {
 
@@ -69,10 +69,10 @@ struct MadeChannel {
   std::string host;
   std::uint64_t number = 0;  // unique for each channel
   std::string key{};         // the key that the other host has presented
-  std::unique_ptr<transport_tcp::Stream> stream{};
+  std::unique_ptr<transport_channel::Stream> stream{};
   // Only without encryption.
-  std::optional<transport_tcp::Seal::Key> send_key{};
-  std::optional<transport_tcp::Seal::Key> receive_key{};
+  std::optional<transport_channel::Seal::Key> send_key{};
+  std::optional<transport_channel::Seal::Key> receive_key{};
 };
 
 class ChannelMaker {

@@ -151,7 +151,7 @@ bool asks_for_short_records(const SSL* tls) {
 
 Result<ChannelKeys> derive_keys(SSL* tls) {
   ChannelKeys keys{};
-  std::array<unsigned char, 2 * std::tuple_size_v<transport_tcp::Seal::Key>> both{};
+  std::array<unsigned char, 2 * std::tuple_size_v<transport_channel::Seal::Key>> both{};
   if (SSL_export_keying_material(tls, both.data(), both.size(), kKeyLabel.data(), kKeyLabel.size(),
                                  nullptr, 0, 0) != 1) {
     return fail(Errc::kIo, "TLS: " + tls_problem());

@@ -15,7 +15,7 @@
 
 #include "authority/identity.h"
 #include "base/result.h"
-#include "transport/tcp/seal.h"
+#include "transport/channel/seal.h"
 
 namespace paravane::cluster {
 
@@ -50,8 +50,8 @@ bool asks_for_short_records(const SSL* tls);
 
 // Keys for the two directions of a channel that only the two hosts know.
 struct ChannelKeys {
-  transport_tcp::Seal::Key of_client;  // for data that the client sends
-  transport_tcp::Seal::Key of_server;
+  transport_channel::Seal::Key of_client;  // for data that the client sends
+  transport_channel::Seal::Key of_server;
 };
 Result<ChannelKeys> derive_keys(SSL* tls);
 

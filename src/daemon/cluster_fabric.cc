@@ -267,11 +267,11 @@ model::ChannelProblem ClusterFabric::why_closed(const std::string& name,
 }
 
 void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
-  const transport_tcp::ChannelConfig config{.host = id_of(made->host),
-                                            .number = made->number,
-                                            .send_key = made->send_key,
-                                            .receive_key = made->receive_key,
-                                            .seals_payload = config_.channel.seals_payload};
+  const transport_channel::ChannelConfig config{.host = id_of(made->host),
+                                                .number = made->number,
+                                                .send_key = made->send_key,
+                                                .receive_key = made->receive_key,
+                                                .seals_payload = config_.channel.seals_payload};
   parts_.worker.post([ports = &ports_, config, made, log = not_opened_] {
     if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
       log->error(std::chrono::steady_clock::now(), "channels: {}", opened.error().message);
@@ -302,7 +302,7 @@ void ClusterFabric::on_changed(const std::string& host, const model::ChannelProb
       [ports = &ports_, id = id_of(host), text] { ports->set_channel_problem(id, text); });
 }
 
-void ClusterFabric::on_channel_lost(const transport_tcp::LostChannel& lost) {
+void ClusterFabric::on_channel_lost(const transport_channel::LostChannel& lost) {
   const auto found =
       std::ranges::find_if(ids_, [&](const auto& entry) { return entry.second == lost.host; });
   if (found == ids_.end()) return;

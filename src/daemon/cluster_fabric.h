@@ -60,7 +60,7 @@ class ClusterFabric final : public host::Channels {
   void set_site(const host::ChannelSite& site) override;
   model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
-  void on_channel_lost(const transport_tcp::LostChannel& lost) override;
+  void on_channel_lost(const transport_channel::LostChannel& lost) override;
   void tell_again() override;
 
  private:

@@ -22,7 +22,7 @@ class Channels {
   virtual model::ChannelPlace place() const = 0;
   // The GIDs of this host's guests have changed; `gids` is the complete list.
   virtual void on_gids(const std::vector<worker::SharedGid>& gids) = 0;
-  virtual void on_channel_lost(const transport_tcp::LostChannel& lost) = 0;
+  virtual void on_channel_lost(const transport_channel::LostChannel& lost) = 0;
   // What the worker was told of the other hosts may be lost for lack of memory: it is told again.
   virtual void tell_again() = 0;
 };

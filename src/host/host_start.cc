@@ -113,7 +113,7 @@ worker::PortEvents Host::port_events() {
                 });
               },
           .channel_lost =
-              [this](const transport_tcp::LostChannel& lost) {
+              [this](const transport_channel::LostChannel& lost) {
                 config_.post([this, lost] {
                   if (channels_ != nullptr) channels_->on_channel_lost(lost);
                 });

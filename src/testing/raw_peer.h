@@ -21,7 +21,7 @@
 
 #include "base/unique_fd.h"
 #include "guestmem/payload_io.h"
-#include "transport/tcp/seal.h"
+#include "transport/channel/seal.h"
 #include "wire/block_reader.h"
 #include "wire/block_writer.h"
 #include "wire/frames.h"
@@ -34,10 +34,10 @@ class RawPeer {
   using Bytes = std::vector<std::byte>;
 
   // `key`: what it seals with; unset: the channel is not sealed.
-  RawPeer(UniqueFd socket, const std::optional<transport_tcp::Seal::Key>& key,
+  RawPeer(UniqueFd socket, const std::optional<transport_channel::Seal::Key>& key,
           bool seals_payload = true)
       : socket_(std::move(socket)), seals_payload_(seals_payload) {
-    if (key) seal_ = std::move(*transport_tcp::Seal::create(*key));
+    if (key) seal_ = std::move(*transport_channel::Seal::create(*key));
   }
 
   // Into the record that is being made.
@@ -126,7 +126,7 @@ class RawPeer {
 
   UniqueFd socket_;
   bool seals_payload_;
-  std::unique_ptr<transport_tcp::Seal> seal_;
+  std::unique_ptr<transport_channel::Seal> seal_;
   wire::BlockWriter block_;
   std::vector<std::pair<std::size_t, std::byte>> bent_;
 };

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/instant.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::fake {
 
@@ -26,7 +26,8 @@ class SlowWire {
       : bytes_per_second_(bytes_per_second), buffer_bytes_(buffer_bytes) {}
 
   // An end that writes into this wire. The wire outlives it.
-  std::unique_ptr<transport_tcp::Stream> wrap(std::unique_ptr<transport_tcp::Stream> stream) {
+  std::unique_ptr<transport_channel::Stream> wrap(
+      std::unique_ptr<transport_channel::Stream> stream) {
     auto made = std::make_unique<End>(*this, std::move(stream));
     end_ = made.get();
     return made;
@@ -41,9 +42,9 @@ class SlowWire {
   }
 
  private:
-  class End final : public transport_tcp::Stream {
+  class End final : public transport_channel::Stream {
    public:
-    End(SlowWire& wire, std::unique_ptr<transport_tcp::Stream> stream)
+    End(SlowWire& wire, std::unique_ptr<transport_channel::Stream> stream)
         : wire_(wire), stream_(std::move(stream)) {}
     ~End() override { wire_.end_ = nullptr; }
     int fd() const override { return stream_->fd(); }
@@ -54,7 +55,7 @@ class SlowWire {
    private:
     friend class SlowWire;
     SlowWire& wire_;
-    std::unique_ptr<transport_tcp::Stream> stream_;
+    std::unique_ptr<transport_channel::Stream> stream_;
   };
 
   // What the wire can bring at once is no part of what waits.

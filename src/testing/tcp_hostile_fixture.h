@@ -18,6 +18,7 @@
 #include "testing/engine_rig.h"
 #include "testing/raw_peer.h"
 #include "testing/tcp_rig.h"
+#include "transport/tcp/socket_stream.h"
 
 namespace paravane::fake {
 
@@ -44,14 +45,14 @@ class TcpHostile : public testing::Test {
     std::array<int, 2> sockets{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()),
               0);
-    const transport_tcp::Seal::Key key{std::byte{3}};
-    transport_tcp::ChannelConfig config{.host = kPeer, .seals_payload = seals_payload};
+    const transport_channel::Seal::Key key{std::byte{3}};
+    transport_channel::ChannelConfig config{.host = kPeer, .seals_payload = seals_payload};
     if (sealed) config.send_key = config.receive_key = key;
     ASSERT_TRUE(rig_.tcp(0).open(
         config, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets[0])), rig_.now()));
     peer_ = std::make_unique<RawPeer>(
-        UniqueFd(sockets[1]), sealed ? std::optional<transport_tcp::Seal::Key>(key) : std::nullopt,
-        seals_payload);
+        UniqueFd(sockets[1]),
+        sealed ? std::optional<transport_channel::Seal::Key>(key) : std::nullopt, seals_payload);
     known_losses_ = rig_.losses(0).size();
   }
   void turns(int count = 20) {

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "testing/engine_rig.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/stream.h"
+#include "transport/tcp/socket_stream.h"
 
 namespace paravane::fake {
 namespace {
@@ -35,9 +36,10 @@ TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes, bool seals_payload)
     Side& side = sides_.at(i);
     side.loop = std::move(*EventLoop::create());
     side.directory = std::make_unique<fabric::Directory>(side.local);
-    side.tcp = std::make_unique<transport_tcp::TcpTransport>(
-        100 + i, *side.loop, side,
-        [&side](const transport_tcp::LostChannel& lost) { side.losses.push_back(lost.reason); });
+    side.tcp = std::make_unique<transport_channel::ChannelTransport>(
+        100 + i, *side.loop, side, [&side](const transport_channel::LostChannel& lost) {
+          side.losses.push_back(lost.reason);
+        });
   }
   for (unsigned i = 0; i < sides_.size(); ++i) add(i);
   join();
@@ -91,15 +93,16 @@ void TcpRig::join() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
     std::abort();
   }
-  constexpr std::array kKeys{transport_tcp::Seal::Key{std::byte{1}},
-                             transport_tcp::Seal::Key{std::byte{2}}};
+  constexpr std::array kKeys{transport_channel::Seal::Key{std::byte{1}},
+                             transport_channel::Seal::Key{std::byte{2}}};
   for (unsigned i = 0; i < sides_.size(); ++i) {
-    transport_tcp::ChannelConfig config{.host = host_of(1 - i), .seals_payload = seals_payload_};
+    transport_channel::ChannelConfig config{.host = host_of(1 - i),
+                                            .seals_payload = seals_payload_};
     if (sealed_) {
       config.send_key = kKeys.at(i);
       config.receive_key = kKeys.at(1 - i);
     }
-    std::unique_ptr<transport_tcp::Stream> stream =
+    std::unique_ptr<transport_channel::Stream> stream =
         std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i)));
     if (wrap_) stream = wrap_(std::move(stream), i);
     require(tcp(i).open(config, std::move(stream), now()));

@@ -19,8 +19,8 @@
 #include "fabric/directory.h"
 #include "testing/engine_vm.h"
 #include "testing/fake_clock.h"
+#include "transport/channel/channel_transport.h"
 #include "transport/local/local_transport.h"
-#include "transport/tcp/tcp_transport.h"
 
 namespace paravane::fake {
 
@@ -38,7 +38,7 @@ class TcpRig {
   EngineVm& b() { return *sides_[1].vms[0]; }
   // One more VM of that host's; the other host knows it.
   EngineVm& add(unsigned side);
-  transport_tcp::TcpTransport& tcp(unsigned side) { return *sides_.at(side).tcp; }
+  transport_channel::ChannelTransport& tcp(unsigned side) { return *sides_.at(side).tcp; }
   fabric::Directory& directory(unsigned side) { return *sides_.at(side).directory; }
   TimerQueue& timers() { return timers_; }
   Instant now() const { return clock_.now(); }
@@ -62,16 +62,16 @@ class TcpRig {
   // The channel: from nothing, or in place of what is there.
   void join();
   // Each end's stream goes through this, from the next join() on.
-  using Wrap =
-      std::function<std::unique_ptr<transport_tcp::Stream>(std::unique_ptr<transport_tcp::Stream>)>;
+  using Wrap = std::function<std::unique_ptr<transport_channel::Stream>(
+      std::unique_ptr<transport_channel::Stream>)>;
   void wrap_streams(Wrap wrap) {
-    wrap_ = [wrap = std::move(wrap)](std::unique_ptr<transport_tcp::Stream> stream, unsigned) {
+    wrap_ = [wrap = std::move(wrap)](std::unique_ptr<transport_channel::Stream> stream, unsigned) {
       return wrap(std::move(stream));
     };
   }
   // `end` is 0 or 1; likewise.
-  using WrapEnd = std::function<std::unique_ptr<transport_tcp::Stream>(
-      std::unique_ptr<transport_tcp::Stream>, unsigned end)>;
+  using WrapEnd = std::function<std::unique_ptr<transport_channel::Stream>(
+      std::unique_ptr<transport_channel::Stream>, unsigned end)>;
   void wrap_ends(WrapEnd wrap) { wrap_ = std::move(wrap); }
   // As when a cable is pulled; what is in the sockets is lost.
   void cut();
@@ -87,7 +87,7 @@ class TcpRig {
   virtual Instant next_due() const { return kNever; }
 
  private:
-  struct Side final : transport_tcp::LocalOwners {
+  struct Side final : transport_channel::LocalOwners {
     std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
                                                verbs::GidType type) const override {
       return directory->find_local(segment, gid, type);
@@ -95,7 +95,7 @@ class TcpRig {
     std::unique_ptr<EventLoop> loop;
     transport_local::LocalTransport local;
     std::unique_ptr<fabric::Directory> directory;
-    std::unique_ptr<transport_tcp::TcpTransport> tcp;
+    std::unique_ptr<transport_channel::ChannelTransport> tcp;
     std::vector<std::unique_ptr<verbs::FabricPort>> ports;
     std::vector<std::unique_ptr<EngineVm>> vms;
     std::vector<std::string> losses;

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "base/turn_clock.h"
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/channel_transport.h"
 #include "worker/tenant.h"
 
 namespace paravane::worker {
@@ -17,7 +17,8 @@ namespace paravane::worker {
 class ChannelTenant final : public Tenant {
  public:
   // `watch_for`: how long the sockets are polled after the last message.
-  ChannelTenant(transport_tcp::TcpTransport& transport, const TurnClock& clock, Duration watch_for)
+  ChannelTenant(transport_channel::ChannelTransport& transport, const TurnClock& clock,
+                Duration watch_for)
       : transport_(transport), clock_(clock), watch_for_(watch_for) {}
 
   bool has_work() const override { return transport_.has_work(); }
@@ -33,7 +34,7 @@ class ChannelTenant final : public Tenant {
   }
 
  private:
-  transport_tcp::TcpTransport& transport_;
+  transport_channel::ChannelTransport& transport_;
   const TurnClock& clock_;
   Duration watch_for_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr verbs::AdapterId kId{7};
 
-class Nowhere final : public transport_tcp::LocalOwners {
+class Nowhere final : public transport_channel::LocalOwners {
  public:
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId, const verbs::Gid&,
                                              verbs::GidType) const override {
@@ -85,7 +85,7 @@ class LeavingPortsTest : public testing::Test {
   transport_roce::RoceTransport roce_{clock_};
   fabric::Directory gids_{local_};
   Nowhere owners_;
-  transport_tcp::TcpTransport tcp_{1, *loop_, owners_, {}};
+  transport_channel::ChannelTransport tcp_{1, *loop_, owners_, {}};
   AtOnce mappings_;
   PortWatch::Speech speech_{
       .tell = [](const model::Event&) {},

@@ -39,7 +39,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                },
            .probed_ways = [this](const model::AdapterName& name) { return probed_ways(name); }}),
       tcp_(incarnation, worker.loop(), *this,
-           [this](const transport_tcp::LostChannel& lost) {
+           [this](const transport_channel::LostChannel& lost) {
              const auto found = hosts_.find(lost.host);
              if (found != hosts_.end()) found->second.problem = lost.reason;
              if (events_.channel_lost) events_.channel_lost(lost);
@@ -155,8 +155,8 @@ void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
   }
 }
 
-Status PortTable::open_channel(const transport_tcp::ChannelConfig& config,
-                               std::unique_ptr<transport_tcp::Stream> stream) {
+Status PortTable::open_channel(const transport_channel::ChannelConfig& config,
+                               std::unique_ptr<transport_channel::Stream> stream) {
   return tcp_.open(config, std::move(stream), std::chrono::steady_clock::now());
 }
 
@@ -362,7 +362,7 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
       group("path", roce_tenant_.turn_counters().set, {{"path", "roce"}}),
       group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}})};
   for (const auto& [id, host] : hosts_) {
-    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    const transport_channel::Channel* channel = tcp_.channel_to(id);
     if (channel == nullptr) continue;
     groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
   }
@@ -383,7 +383,7 @@ std::vector<model::CounterGroup> PortTable::shared_stats() const {
       report_counters("roce_path", roce_tenant_.turn_counters().set),
       report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
   for (const auto& [id, host] : hosts_) {
-    const transport_tcp::Channel* channel = tcp_.channel_to(id);
+    const transport_channel::Channel* channel = tcp_.channel_to(id);
     if (channel == nullptr) continue;
     groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
   }

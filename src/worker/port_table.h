@@ -19,8 +19,8 @@
 #include "model/adapter_name.h"
 #include "model/stats.h"
 #include "model/vm.h"
+#include "transport/channel/channel_transport.h"
 #include "transport/local/local_transport.h"
-#include "transport/tcp/tcp_transport.h"
 #include "worker/adapter_counts.h"
 #include "worker/captures.h"
 #include "worker/channel_tenant.h"
@@ -77,7 +77,7 @@ struct QpSlice;
 // These functions are called on the worker's thread and must not block.
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
-  std::function<void(const transport_tcp::LostChannel&)> channel_lost{};
+  std::function<void(const transport_channel::LostChannel&)> channel_lost{};
   std::function<void(model::Event)> tell{};
   // Another program has deleted the interface of an adapter's RoCE port, which is closed now.
   std::function<void(const model::AdapterName&)> roce_lost{};
@@ -90,7 +90,7 @@ struct RoceTap {
   std::uint32_t mtu = 1500;  // of the network, in bytes
 };
 
-class PortTable final : private transport_tcp::LocalOwners {
+class PortTable final : private transport_channel::LocalOwners {
  public:
   // `incarnation`: of this daemon; random, not 0.
   PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events);
@@ -134,8 +134,8 @@ class PortTable final : private transport_tcp::LocalOwners {
   // Sets the reason why there is no channel to a host. An unknown host is not an error.
   void set_channel_problem(verbs::HostId host, const std::string& problem);
   // Errors: kIo.
-  Status open_channel(const transport_tcp::ChannelConfig& config,
-                      std::unique_ptr<transport_tcp::Stream> stream);
+  Status open_channel(const transport_channel::ChannelConfig& config,
+                      std::unique_ptr<transport_channel::Stream> stream);
 
   Impairments& impairments() { return impairments_; }
   fabric::Directory& directory() { return directory_; }
@@ -185,7 +185,7 @@ class PortTable final : private transport_tcp::LocalOwners {
   fabric::Directory directory_;
   PortEvents events_;
   PortWatch::Speech speech_;
-  transport_tcp::TcpTransport tcp_;
+  transport_channel::ChannelTransport tcp_;
   EventSignal event_signal_;
   MappingEnder mapping_ender_;
   TransportTenant local_tenant_;

@@ -22,10 +22,10 @@
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
 #include "model/adapter_name.h"
+#include "transport/channel/channel_transport.h"
 #include "transport/local/local_transport.h"
 #include "transport/roce/roce_transport.h"
 #include "transport/roce/tap_door.h"
-#include "transport/tcp/tcp_transport.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
 #include "worker/port_watch.h"
@@ -47,7 +47,7 @@ struct VmPortConfig {
 struct PortNetwork {
   transport_local::LocalTransport& local;
   transport_roce::RoceTransport& roce;
-  transport_tcp::TcpTransport& tcp;
+  transport_channel::ChannelTransport& tcp;
   fabric::Directory& directory;
   EventSignal& event_signal;
   MappingSink& mappings;

@@ -18,11 +18,12 @@
 #include <array>
 #include <cstdint>
 
-#include "transport/tcp/stream.h"
+#include "base/unique_fd.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::transport_tcp {
 
-class TlsStream final : public Stream {
+class TlsStream final : public transport_channel::Stream {
  public:
   // Takes ownership of both. `socket` is the non-blocking socket that `tls` uses. REQUIRES: the
   // peer has not requested shorter records (RFC 6066, section 4).

@@ -1,12 +1,12 @@
-// TcpTransport connects adapters of this host with adapters of other hosts, over one TCP connection
-// (Channel) per host. docs/tcp-channel.md describes the protocol.
+// ChannelTransport connects adapters of this host with adapters of other hosts, over one
+// connection (Channel) per host. docs/tcp-channel.md describes the protocol.
 //
 // Other code establishes and authenticates a connection and hands it over with open(). When a
 // channel is lost, its outstanding requests end without a response, and the requesters wait for
 // their own timers. Then they continue on the next channel to that host. No request is lost or
 // executed twice.
 //
-// Owner thread only: all adapters of one TcpTransport belong to one worker.
+// Owner thread only: all adapters of one ChannelTransport belong to one worker.
 
 #pragma once
 
@@ -23,13 +23,13 @@
 #include "base/line.h"
 #include "base/result.h"
 #include "guestmem/extent.h"
-#include "transport/tcp/channel.h"
-#include "transport/tcp/qp_link.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/channel.h"
+#include "transport/channel/qp_link.h"
+#include "transport/channel/stream.h"
 #include "verbs/adapter.h"
 #include "verbs/transport.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 // Finds the owner of a GID on this host. Implemented by the code that knows the fabric.
 class LocalOwners {
@@ -47,7 +47,7 @@ struct LostChannel {
   std::string reason;
 };
 
-class TcpTransport final : public verbs::Transport, private LinkFinder {
+class ChannelTransport final : public verbs::Transport, private LinkFinder {
  public:
   // The number of requests of one queue pair in progress at once.
   static constexpr std::uint32_t kDepth = 64;
@@ -55,9 +55,9 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   // `incarnation`: a random number of this daemon, not 0. `loop` is the owner thread's. `on_lost`
   // is called for each channel that ends, with the reason. All outlive the transport.
   using OnLost = std::function<void(const LostChannel& lost)>;
-  TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
-               OnLost on_lost);
-  ~TcpTransport() override;
+  ChannelTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
+                   OnLost on_lost);
+  ~ChannelTransport() override;
 
   // REQUIRES: an attached adapter is detached before it is destroyed; adapter ids are
   // small numbers (they index a table).
@@ -135,4 +135,4 @@ class TcpTransport final : public verbs::Transport, private LinkFinder {
   ExtentList scratch_;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

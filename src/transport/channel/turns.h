@@ -11,7 +11,7 @@
 #include "base/line.h"
 #include "verbs/fabric_port.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 template <typename T>
 class Turns {
@@ -64,4 +64,4 @@ class Turns {
   Line<Lane> lanes_;                                // those that are not empty
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

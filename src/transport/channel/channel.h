@@ -1,7 +1,7 @@
-// Channel is the TCP connection to the daemon of another host. All queue pairs that have peers on
-// that host share it.
+// Channel is the connection to the daemon of another host, over a Stream. All queue pairs that have
+// peers on that host share it.
 //
-// To send, the channel composes a record when the socket can accept one. A link is one direction of
+// To send, the channel composes a record when the stream can accept one. A link is one direction of
 // a queue pair's connection. The adapters take turns, and the links of an adapter also take turns
 // (turns.h). A record contains the responses and requests that fit into its block, followed by one
 // piece of a long message. The size of the piece is what the wire carries in a short time (pace.h).
@@ -37,20 +37,20 @@
 #include "base/instant.h"
 #include "base/line.h"
 #include "guestmem/extent.h"
-#include "transport/tcp/direct.h"
-#include "transport/tcp/outbound_link.h"
-#include "transport/tcp/outbox.h"
-#include "transport/tcp/pace.h"
-#include "transport/tcp/seal.h"
-#include "transport/tcp/stream.h"
-#include "transport/tcp/turns.h"
+#include "transport/channel/direct.h"
+#include "transport/channel/outbound_link.h"
+#include "transport/channel/outbox.h"
+#include "transport/channel/pace.h"
+#include "transport/channel/seal.h"
+#include "transport/channel/stream.h"
+#include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/transport.h"
 #include "wire/block_reader.h"
 #include "wire/frames.h"
 #include "wire/record.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class InboundLink;
 class OutboundDatagram;
@@ -323,4 +323,4 @@ class Channel {
   std::unordered_set<std::uint32_t> close_due_;   // links of ours that are over
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

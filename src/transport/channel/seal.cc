@@ -1,4 +1,4 @@
-#include "transport/tcp/seal.h"
+#include "transport/channel/seal.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -7,7 +7,7 @@
 
 #include "base/wire_int.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 namespace {
 
 const unsigned char* raw(const std::byte* bytes) {
@@ -77,4 +77,4 @@ bool Seal::matches_next(std::span<const std::byte> first, std::span<const std::b
   return end_matches(tag);
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -7,12 +7,12 @@
 
 #include "guestmem/payload.h"
 #include "guestmem/payload_io.h"
-#include "transport/tcp/channel.h"
-#include "transport/tcp/inbound_link.h"
-#include "transport/tcp/outbound_datagram.h"
-#include "transport/tcp/outbound_link.h"
+#include "transport/channel/channel.h"
+#include "transport/channel/inbound_link.h"
+#include "transport/channel/outbound_datagram.h"
+#include "transport/channel/outbound_link.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 namespace {
 
 constexpr std::size_t kZeroBytes = std::size_t{16} * 1024;
@@ -307,4 +307,4 @@ void Channel::end_record() {
   if (sent && sent->datagram != nullptr) sent->datagram->on_sent(*sent);
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -8,11 +8,11 @@
 
 #include "guestmem/payload.h"
 #include "guestmem/payload_io.h"
-#include "transport/tcp/channel.h"
-#include "transport/tcp/inbound_link.h"
-#include "transport/tcp/outbound_link.h"
+#include "transport/channel/channel.h"
+#include "transport/channel/inbound_link.h"
+#include "transport/channel/outbound_link.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 using wire::FrameKind;
 
@@ -410,4 +410,4 @@ void Channel::end_sink(Arrival arrival) {
   }
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

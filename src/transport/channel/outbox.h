@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-#include "transport/tcp/direct.h"
+#include "transport/channel/direct.h"
 #include "wire/block_writer.h"
 #include "wire/record.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 struct Outbox {
   std::unique_ptr<wire::BlockWriter> block = std::make_unique<wire::BlockWriter>();
@@ -38,4 +38,4 @@ struct Outbox {
   bool trailer_left() const { return direct && trailer_done < sizeof trailer; }
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -1,8 +1,8 @@
-#include "transport/tcp/pace.h"
+#include "transport/channel/pace.h"
 
 #include <gtest/gtest.h>
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 namespace {
 
 using std::chrono::seconds;
@@ -29,4 +29,4 @@ TEST(Steps, WhatMovedBeforeCountsNotForWhatComesLater) {
 }
 
 }  // namespace
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -1,4 +1,4 @@
-#include "transport/tcp/tcp_transport.h"
+#include "transport/channel/channel_transport.h"
 
 #include <sys/epoll.h>
 
@@ -9,7 +9,7 @@
 #include "verbs/connection.h"
 #include "verbs/responder.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 using verbs::AdapterId;
 using verbs::Gid;
@@ -77,25 +77,25 @@ verbs::SendRequest request_of(const wire::Datagram& frame) {
 
 }  // namespace
 
-TcpTransport::TcpTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
-                           OnLost on_lost)
+ChannelTransport::ChannelTransport(std::uint64_t incarnation, EventLoop& loop,
+                                   const LocalOwners& owners, OnLost on_lost)
     : incarnation_(incarnation), loop_(loop), owners_(owners), on_lost_(std::move(on_lost)) {}
 
-TcpTransport::~TcpTransport() {
+ChannelTransport::~ChannelTransport() {
   on_lost_ = nullptr;
   for (auto& [id, host] : hosts_) {
     if (host.channel) end(host, "the daemon is stopping", Instant{});
   }
 }
 
-void TcpTransport::attach(verbs::Adapter& adapter) {
+void ChannelTransport::attach(verbs::Adapter& adapter) {
   const std::size_t index = std::to_underlying(adapter.id());
   if (index >= adapters_.size()) adapters_.resize(index + 1);
   assert(adapters_[index] == nullptr);
   adapters_[index] = &adapter;
 }
 
-void TcpTransport::detach(verbs::Adapter& adapter) {
+void ChannelTransport::detach(verbs::Adapter& adapter) {
   adapters_[std::to_underlying(adapter.id())] = nullptr;
   // Another may have its number soon.
   for (auto& [id, host] : hosts_) {
@@ -103,7 +103,7 @@ void TcpTransport::detach(verbs::Adapter& adapter) {
   }
 }
 
-Status TcpTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
+Status ChannelTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
   close(config.host, "replaced by a newer connection", now);
   config.incarnation = incarnation_;
   Host& host = hosts_[config.host];
@@ -125,12 +125,12 @@ Status TcpTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, 
   return {};
 }
 
-void TcpTransport::close(HostId id, const std::string& reason, Instant now) {
+void ChannelTransport::close(HostId id, const std::string& reason, Instant now) {
   const auto found = hosts_.find(id);
   if (found != hosts_.end() && found->second.channel) end(found->second, reason, now);
 }
 
-void TcpTransport::end(Host& host, const std::string& reason, Instant now) {
+void ChannelTransport::end(Host& host, const std::string& reason, Instant now) {
   host.channel->break_off(reason);
   loop_.unwatch(host.channel->fd());
   const std::unique_ptr<Channel> channel = std::move(host.channel);
@@ -139,17 +139,17 @@ void TcpTransport::end(Host& host, const std::string& reason, Instant now) {
   on_lost_({.host = channel->host(), .number = channel->number(), .reason = channel->problem()});
 }
 
-const Channel* TcpTransport::channel_to(HostId id) const {
+const Channel* ChannelTransport::channel_to(HostId id) const {
   const auto found = hosts_.find(id);
   if (found == hosts_.end() || !found->second.channel) return nullptr;
   return found->second.channel->is_open() ? found->second.channel.get() : nullptr;
 }
 
-QpLink* TcpTransport::known_link_of(const QueuePair& qp) const {
+QpLink* ChannelTransport::known_link_of(const QueuePair& qp) const {
   return static_cast<QpLink*>(qp.path_state(*this));
 }
 
-QpLink& TcpTransport::link_of(QueuePair& qp) {
+QpLink& ChannelTransport::link_of(QueuePair& qp) {
   if (QpLink* known = known_link_of(qp)) return *known;
   auto made = std::make_unique<QpLink>(*this, qp);
   QpLink& link = *made;
@@ -157,16 +157,16 @@ QpLink& TcpTransport::link_of(QueuePair& qp) {
   return link;
 }
 
-void TcpTransport::wait_for(Host& host, QueuePair& qp) {
+void ChannelTransport::wait_for(Host& host, QueuePair& qp) {
   QpLink& link = link_of(qp);
   if (link.waiting.taken()) link.queue->leave(link.waiting);
   link.queue = &host.waiting;
   host.waiting.join(qp, link.waiting);
 }
 
-std::optional<Outcome> TcpTransport::submit(QueuePair& qp, const Path& path,
-                                            const verbs::SendRequest& request,
-                                            verbs::Budget& /*budget*/) {
+std::optional<Outcome> ChannelTransport::submit(QueuePair& qp, const Path& path,
+                                                const verbs::SendRequest& request,
+                                                verbs::Budget& /*budget*/) {
   Host& host = hosts_[path.host];
   if (!host.channel || !host.channel->is_open()) {
     wait_for(host, qp);
@@ -176,20 +176,20 @@ std::optional<Outcome> TcpTransport::submit(QueuePair& qp, const Path& path,
   return std::nullopt;
 }
 
-void TcpTransport::cancel(QueuePair& qp) {
+void ChannelTransport::cancel(QueuePair& qp) {
   QpLink* link = known_link_of(qp);
   if (link == nullptr) return;
   link->outbound.cancel();
   link->datagram.cancel();
 }
 
-void TcpTransport::tell_peer_ready(QueuePair& qp) {
+void ChannelTransport::tell_peer_ready(QueuePair& qp) {
   if (QpLink* link = known_link_of(qp)) link->inbound.tell_ready();
 }
 
-std::optional<Outcome> TcpTransport::send_datagram(QueuePair& qp, const Path& path,
-                                                   const verbs::DatagramSource& source,
-                                                   const verbs::SendRequest& request) {
+std::optional<Outcome> ChannelTransport::send_datagram(QueuePair& qp, const Path& path,
+                                                       const verbs::DatagramSource& source,
+                                                       const verbs::SendRequest& request) {
   scratch_.clear();
   const Outcome local = qp.gather(request, 0, request.sges.total_bytes(), 0, scratch_);
   if (!is_done(local)) return local;
@@ -211,16 +211,16 @@ std::optional<Outcome> TcpTransport::send_datagram(QueuePair& qp, const Path& pa
              : Outcome{};
 }
 
-void TcpTransport::send_copied_datagram(const Path& path, const verbs::DatagramSource& source,
-                                        const verbs::SendRequest& request,
-                                        std::span<const std::byte> payload) {
+void ChannelTransport::send_copied_datagram(const Path& path, const verbs::DatagramSource& source,
+                                            const verbs::SendRequest& request,
+                                            std::span<const std::byte> payload) {
   const auto host = hosts_.find(path.host);
   if (host == hosts_.end() || !host->second.channel || !host->second.channel->is_open()) return;
   host->second.channel->send_datagram(datagram_frame(path, source, request), payload);
 }
 
-QueuePair* TcpTransport::local_qp(verbs::SegmentId segment, const Gid& gid, GidType type,
-                                  std::uint32_t number) const {
+QueuePair* ChannelTransport::local_qp(verbs::SegmentId segment, const Gid& gid, GidType type,
+                                      std::uint32_t number) const {
   const std::optional<AdapterId> id = owners_.find_local(segment, gid, type);
   if (!id || std::to_underlying(*id) >= adapters_.size()) return nullptr;
   const verbs::Adapter* adapter = adapters_[std::to_underlying(*id)];
@@ -229,7 +229,7 @@ QueuePair* TcpTransport::local_qp(verbs::SegmentId segment, const Gid& gid, GidT
 
 // Both ends must name each other, by number and by GID, and the fabric must lead from
 // ours to the host that speaks for theirs.
-InboundLink* TcpTransport::find_responder(const wire::Open& frame, HostId host) {
+InboundLink* ChannelTransport::find_responder(const wire::Open& frame, HostId host) {
   const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
   if (!type) return nullptr;
   const verbs::SegmentId segment{frame.segment.get()};
@@ -248,7 +248,7 @@ InboundLink* TcpTransport::find_responder(const wire::Open& frame, HostId host) 
   return &link_of(*qp).inbound;
 }
 
-QueuePair* TcpTransport::datagram_target(const wire::Datagram& frame, HostId host) const {
+QueuePair* ChannelTransport::datagram_target(const wire::Datagram& frame, HostId host) const {
   const std::optional<GidType> type = gid_type_of(frame.gid_type.get());
   if (!type) return nullptr;
   const verbs::SegmentId segment{frame.segment.get()};
@@ -260,15 +260,15 @@ QueuePair* TcpTransport::datagram_target(const wire::Datagram& frame, HostId hos
   return is_the_way ? qp : nullptr;
 }
 
-void TcpTransport::on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
-                               HostId host) {
+void ChannelTransport::on_datagram(const wire::Datagram& frame, std::span<const std::byte> payload,
+                                   HostId host) {
   QueuePair* qp = datagram_target(frame, host);
   if (qp == nullptr) return;
   qp->responder().datagram(source_of(frame), request_of(frame), payload);
 }
 
-std::optional<ArrivingDatagram> TcpTransport::begin_datagram(const wire::Datagram& frame,
-                                                             std::uint64_t bytes, HostId host) {
+std::optional<ArrivingDatagram> ChannelTransport::begin_datagram(const wire::Datagram& frame,
+                                                                 std::uint64_t bytes, HostId host) {
   QueuePair* qp = datagram_target(frame, host);
   if (qp == nullptr) return std::nullopt;
   const std::uint64_t arrival =
@@ -277,32 +277,32 @@ std::optional<ArrivingDatagram> TcpTransport::begin_datagram(const wire::Datagra
   return ArrivingDatagram{.frame = frame, .adapter = qp->adapter().id(), .arrival = arrival};
 }
 
-QueuePair* TcpTransport::qp_of(const ArrivingDatagram& datagram) const {
+QueuePair* ChannelTransport::qp_of(const ArrivingDatagram& datagram) const {
   const verbs::Adapter* adapter = adapters_[std::to_underlying(datagram.adapter)];
   return adapter != nullptr ? adapter->find_qp(datagram.frame.dest_qpn.get()) : nullptr;
 }
 
-bool TcpTransport::place_datagram(const ArrivingDatagram& datagram, std::uint64_t from,
-                                  std::uint64_t length, ExtentList& out) {
+bool ChannelTransport::place_datagram(const ArrivingDatagram& datagram, std::uint64_t from,
+                                      std::uint64_t length, ExtentList& out) {
   QueuePair* qp = qp_of(datagram);
   return qp != nullptr && qp->responder().arrival_extents(datagram.arrival, from, length, out);
 }
 
 // Permissions may have changed while it arrived.
-void TcpTransport::end_datagram(const ArrivingDatagram& datagram, bool is_whole, HostId host) {
+void ChannelTransport::end_datagram(const ArrivingDatagram& datagram, bool is_whole, HostId host) {
   QueuePair* qp = qp_of(datagram);
   if (qp == nullptr) return;
   const bool may_reach = datagram_target(datagram.frame, host) == qp;
   qp->responder().end_arrival(datagram.arrival, is_whole && may_reach);
 }
 
-void TcpTransport::announce(Host& host) {
+void ChannelTransport::announce(Host& host) {
   host.announced = true;
   while (QueuePair* qp = host.waiting.call()) qp->on_path_back();
 }
 
 // Hosts in turn: a different one is first in each call.
-void TcpTransport::poll(Instant now, verbs::Budget& budget) {
+void ChannelTransport::poll(Instant now, verbs::Budget& budget) {
   const std::size_t first = hosts_.empty() ? 0 : ++turn_ % hosts_.size();
   auto next = std::next(hosts_.begin(), static_cast<std::ptrdiff_t>(first));
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -316,7 +316,7 @@ void TcpTransport::poll(Instant now, verbs::Budget& budget) {
   }
 }
 
-void TcpTransport::look_after(Host& host, Instant now) {
+void ChannelTransport::look_after(Host& host, Instant now) {
   const Channel& channel = *host.channel;
   if (channel.broken()) return end(host, channel.problem(), now);
   if (channel.is_open() && !host.announced) announce(host);
@@ -328,14 +328,14 @@ void TcpTransport::look_after(Host& host, Instant now) {
   }
 }
 
-bool TcpTransport::has_work() const {
+bool ChannelTransport::has_work() const {
   return std::ranges::any_of(hosts_, [](const auto& entry) {
     const Channel* channel = entry.second.channel.get();
     return channel != nullptr && (channel->has_work() || channel->broken());
   });
 }
 
-Instant TcpTransport::last_message() const {
+Instant ChannelTransport::last_message() const {
   Instant last{};
   for (const auto& [id, host] : hosts_) {
     if (host.channel) last = std::max(last, host.channel->last_heard());
@@ -343,13 +343,13 @@ Instant TcpTransport::last_message() const {
   return last;
 }
 
-void TcpTransport::look_at_sockets() {
+void ChannelTransport::look_at_sockets() {
   for (auto& [id, host] : hosts_) {
     if (host.channel) host.channel->on_ready(false);
   }
 }
 
-Instant TcpTransport::next_look() const {
+Instant ChannelTransport::next_look() const {
   Instant next = kNever;
   for (const auto& [id, host] : hosts_) {
     if (host.channel) next = std::min(next, host.channel->next_look());
@@ -357,4 +357,4 @@ Instant TcpTransport::next_look() const {
   return next;
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -14,13 +14,13 @@
 #include "base/instant.h"
 #include "base/line.h"
 #include "guestmem/extent.h"
-#include "transport/tcp/direct.h"
+#include "transport/channel/direct.h"
 #include "verbs/queue_pair.h"
 #include "verbs/work_request.h"
 #include "wire/block_writer.h"
 #include "wire/frames.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class Channel;
 
@@ -66,4 +66,4 @@ class OutboundDatagram {
   Instant since_;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

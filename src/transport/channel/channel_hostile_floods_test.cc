@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "testing/tcp_hostile_fixture.h"
+#include "transport/tcp/socket_stream.h"
 
 namespace paravane::fake {
 namespace {

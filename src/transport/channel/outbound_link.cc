@@ -1,16 +1,16 @@
-#include "transport/tcp/outbound_link.h"
+#include "transport/channel/outbound_link.h"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "guestmem/payload.h"
-#include "transport/tcp/channel.h"
+#include "transport/channel/channel.h"
 #include "verbs/adapter.h"
 #include "verbs/connection.h"
 #include "verbs/request_check.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 using verbs::kNoAnswer;
 using verbs::Outcome;
@@ -385,4 +385,4 @@ void OutboundLink::on_placed(const Sink& sink, Arrival arrival) {
   deliver();
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -1,14 +1,14 @@
-#include "transport/tcp/inbound_link.h"
+#include "transport/channel/inbound_link.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "guestmem/payload.h"
-#include "transport/tcp/channel.h"
+#include "transport/channel/channel.h"
 #include "verbs/adapter.h"
 #include "verbs/connection.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 using verbs::kNoAnswer;
 using verbs::Outcome;
@@ -374,4 +374,4 @@ void InboundLink::on_memory_lost(const Direct& direct) {
   join_lines();
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -15,15 +15,15 @@
 
 #include "base/instant.h"
 #include "guestmem/extent.h"
-#include "transport/tcp/direct.h"
-#include "transport/tcp/turns.h"
+#include "transport/channel/direct.h"
+#include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/queue_pair.h"
 #include "verbs/transport.h"
 #include "wire/block_writer.h"
 #include "wire/frames.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class Channel;
 
@@ -133,4 +133,4 @@ class OutboundLink {
   std::deque<Outstanding> requests_;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -1,11 +1,11 @@
-#include "transport/tcp/outbound_datagram.h"
+#include "transport/channel/outbound_datagram.h"
 
 #include <utility>
 
-#include "transport/tcp/channel.h"
+#include "transport/channel/channel.h"
 #include "verbs/adapter.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 using verbs::Outcome;
 
@@ -69,4 +69,4 @@ void OutboundDatagram::lose(Instant now) {
   end({}, now);
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

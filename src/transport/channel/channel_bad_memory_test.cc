@@ -9,13 +9,13 @@
 
 #include "testing/engine_rig.h"
 #include "testing/tcp_rig.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::fake {
 namespace {
 
 using std::chrono::seconds;
-using transport_tcp::Stream;
+using transport_channel::Stream;
 using verbs::WcStatus;
 
 constexpr std::uint64_t kLength = 1 << 20;

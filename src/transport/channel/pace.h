@@ -14,7 +14,7 @@
 #include "base/instant.h"
 #include "wire/record.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class Steps {
  public:
@@ -66,4 +66,4 @@ class Pace {
   std::uint64_t piece_bytes_ = std::uint64_t{64} * 1024;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

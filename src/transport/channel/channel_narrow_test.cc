@@ -9,13 +9,13 @@
 
 #include "testing/engine_rig.h"
 #include "testing/tcp_rig.h"
-#include "transport/tcp/stream.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::fake {
 namespace {
 
 using testing::Each;
-using transport_tcp::Stream;
+using transport_channel::Stream;
 using verbs::WcStatus;
 
 // Moves at most so many bytes with every second call, and nothing with the others.

@@ -1,26 +1,18 @@
-// Stream is a connection to another host that has already been established and authenticated.
-// SocketStream is a Stream without encryption.
+// SocketStream is a TCP connection without encryption.
 //
-// Owner thread only. No call blocks.
+// Owner thread only.
 
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/unique_fd.h"
-#include "guestmem/payload_io.h"
+#include "transport/channel/stream.h"
 
 namespace paravane::transport_tcp {
 
-class Stream : public PayloadStream {
- public:
-  // The descriptor to watch: for reading, and for writing after a write that would block.
-  virtual int fd() const = 0;
-  // Why the last call returned kBroken, for the log.
-  virtual std::string problem() const { return "the connection failed"; }
-};
-
-class SocketStream final : public Stream {
+class SocketStream final : public transport_channel::Stream {
  public:
   // A connected stream socket that does not block.
   explicit SocketStream(UniqueFd socket) : socket_(std::move(socket)) {}

@@ -12,7 +12,7 @@
 #include "verbs/fabric_port.h"
 #include "wire/frames.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class InboundLink;
 class OutboundDatagram;
@@ -53,4 +53,4 @@ struct Sink {
   bool ends_message = false;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Each;
-using transport_tcp::Stream;
+using transport_channel::Stream;
 using verbs::WcStatus;
 
 constexpr std::uint64_t kMessage = 1 << 20;

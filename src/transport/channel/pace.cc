@@ -1,8 +1,8 @@
-#include "transport/tcp/pace.h"
+#include "transport/channel/pace.h"
 
 #include <algorithm>
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 namespace {
 
 // A socket takes much at once and then nothing for a while: what is measured begins and
@@ -25,4 +25,4 @@ void Pace::on_moved(std::uint64_t bytes, Instant now) {
   bytes_ += bytes;
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

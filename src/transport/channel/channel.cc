@@ -1,15 +1,15 @@
-#include "transport/tcp/channel.h"
+#include "transport/channel/channel.h"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "guestmem/payload.h"
-#include "transport/tcp/inbound_link.h"
-#include "transport/tcp/outbound_datagram.h"
-#include "transport/tcp/outbound_link.h"
+#include "transport/channel/inbound_link.h"
+#include "transport/channel/outbound_datagram.h"
+#include "transport/channel/outbound_link.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 namespace {
 
 std::string in_milliseconds(Duration time) {
@@ -253,4 +253,4 @@ void Channel::take_datagram_back() {
   last_block_closed_ = true;  // whether the one before was is not known any more
 }
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -1,18 +1,19 @@
-// QpLink is the state of one queue pair in the TCP transport. For a connection, it contains the
-// outbound link, which carries this queue pair's requests, and the inbound link, which carries its
-// peer's. For a queue pair that sends datagrams, it contains the datagram that is being sent.
+// QpLink is the state of one queue pair in the transport between hosts. For a connection, it
+// contains the outbound link, which carries this queue pair's requests, and the inbound link, which
+// carries its peer's. For a queue pair that sends datagrams, it contains the datagram that is being
+// sent.
 //
 // Owner thread only.
 
 #pragma once
 
 #include "base/line.h"
-#include "transport/tcp/inbound_link.h"
-#include "transport/tcp/outbound_datagram.h"
-#include "transport/tcp/outbound_link.h"
+#include "transport/channel/inbound_link.h"
+#include "transport/channel/outbound_datagram.h"
+#include "transport/channel/outbound_link.h"
 #include "verbs/transport.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 struct QpLink final : verbs::PathState {
   QpLink(const verbs::Transport& transport, verbs::QueuePair& qp)
@@ -29,4 +30,4 @@ struct QpLink final : verbs::PathState {
   Line<verbs::QueuePair>::Place waiting;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

@@ -19,7 +19,7 @@
 
 struct evp_cipher_ctx_st;
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class Seal {
  public:
@@ -54,4 +54,4 @@ class Seal {
   std::uint64_t begun_ = 0;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel

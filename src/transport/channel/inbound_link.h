@@ -17,15 +17,15 @@
 #include <span>
 
 #include "guestmem/extent.h"
-#include "transport/tcp/direct.h"
-#include "transport/tcp/turns.h"
+#include "transport/channel/direct.h"
+#include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/queue_pair.h"
 #include "verbs/responder.h"
 #include "wire/block_writer.h"
 #include "wire/frames.h"
 
-namespace paravane::transport_tcp {
+namespace paravane::transport_channel {
 
 class Channel;
 
@@ -127,4 +127,4 @@ class InboundLink {
   std::deque<Read> reads_;
 };
 
-}  // namespace paravane::transport_tcp
+}  // namespace paravane::transport_channel
