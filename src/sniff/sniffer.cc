@@ -113,12 +113,12 @@ std::uint32_t target_of(const verbs::QueuePair& qp, Direction direction) {
 
 Sniffer::Conversation& Sniffer::conversation_of(const verbs::QueuePair& qp,
                                                 const verbs::QpAttributes& attributes) {
-  const auto known = conversations_.find(qp.life());
+  const auto known = conversations_.find(qp.life().low);
   if (known != conversations_.end()) return known->second;
   if (conversations_.size() >= kMaxConversations) conversations_.clear();
   return conversations_
-      .emplace(qp.life(), Conversation{.out = Numbering(attributes.send_psn),
-                                       .in = Numbering(attributes.receive_psn)})
+      .emplace(qp.life().low, Conversation{.out = Numbering(attributes.send_psn),
+                                           .in = Numbering(attributes.receive_psn)})
       .first->second;
 }
 

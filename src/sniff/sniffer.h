@@ -89,7 +89,8 @@ class Sniffer final : public verbs::Observer {
 
   SnifferConfig config_;
   PacketRing& ring_;
-  std::unordered_map<std::uint64_t, Conversation> conversations_;  // by QueuePair::life()
+  std::unordered_map<std::uint64_t, Conversation>
+      conversations_;  // by the lower half of QueuePair::life()
   std::array<std::byte, kMaxPacketBytes> scratch_{};
 };
 

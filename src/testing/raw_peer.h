@@ -90,15 +90,34 @@ class RawPeer {
   bool send(std::span<const std::byte> bytes) { return send_some(bytes); }
   bool send() { return send(take()); }
 
-  // How many bytes were there.
-  std::size_t drain() {
+  // All that was there.
+  Bytes receive() {
     std::array<std::byte, 65536> bytes;
-    std::size_t all = 0;
+    Bytes all;
     for (;;) {
       const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
       if (got <= 0) return all;
-      all += static_cast<std::size_t>(got);
+      all.insert(all.end(), bytes.begin(), bytes.begin() + got);
     }
+  }
+  // How many bytes that was.
+  std::size_t drain() { return receive().size(); }
+  // The frames of one kind in whole records without direct payload.
+  template <typename Frame>
+  std::vector<Frame> receive_frames() {
+    const Bytes bytes = receive();
+    std::vector<Frame> frames;
+    for (std::span<const std::byte> rest = bytes; rest.size() >= sizeof(wire::RecordHeader);) {
+      wire::RecordHeader header;
+      std::memcpy(&header, rest.data(), sizeof header);
+      rest = rest.subspan(sizeof header);
+      wire::BlockReader block(rest.first(header.block_bytes.get()));
+      while (const auto frame = block.next()) {
+        if (frame->kind == Frame::kKind) frames.push_back(*frame->template as<Frame>());
+      }
+      rest = rest.subspan(header.block_bytes.get());
+    }
+    return frames;
   }
 
   // Takes so many of them at most.

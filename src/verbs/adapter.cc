@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <random>
 #include <utility>
 
 #include "base/undo.h"
@@ -18,6 +19,11 @@ constexpr std::int64_t kTurnBytes = std::int64_t{256} * 1024;
 // Numbers 0 (reserved) and 1 (GSI) are reserved for these.
 constexpr std::uint32_t kFirstNumber = 2;
 
+std::uint64_t random_bits() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
+}
+
 }  // namespace
 
 Adapter::Adapter(AdapterId id, const AdapterLimits& limits, GuestMemory& memory, TimerQueue& timers,
@@ -32,7 +38,8 @@ Adapter::Adapter(AdapterId id, const AdapterLimits& limits, GuestMemory& memory,
       gids_(fabric, limits.gids),
       pd_numbers_(0, limits.protection_domains),
       qps_by_slot_(std::bit_ceil(std::size_t{limits.queue_pairs} + kFirstNumber)),
-      qp_cursor_(kFirstNumber - 1) {}
+      qp_cursor_(kFirstNumber - 1),
+      first_life_{.high = random_bits() | 1, .low = random_bits()} {}
 
 Adapter::~Adapter() {
   assert(qp_count_ == 0);

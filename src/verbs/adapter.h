@@ -23,6 +23,7 @@
 #include "verbs/fabric_port.h"
 #include "verbs/gid_table.h"
 #include "verbs/index_pool.h"
+#include "verbs/life.h"
 #include "verbs/memory_region.h"
 #include "verbs/path_use.h"
 #include "verbs/queue_pair.h"
@@ -186,6 +187,7 @@ class Adapter {
   std::uint64_t last_arrival_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint64_t last_life_ = 0;     // of QueuePair, likewise
+  const Life first_life_;           // of which others differ by their count
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder

@@ -115,6 +115,21 @@ TEST_F(AdapterTest, DestroyedQueuePairsAreNotFound) {
   EXPECT_EQ(adapter().qp_count(), 0u);
 }
 
+// A life is that of one queue pair, whatever host it is on.
+TEST_F(AdapterTest, NoOtherAdapterHasALifeOfItsQueuePairs) {
+  SoloEngine other;
+  const auto life_of = [](SoloEngine& engine) {
+    const std::unique_ptr<EngineQp> qp = engine.vm().queue_pair();
+    EXPECT_TRUE(fake::bring_up(*qp->qp, QpState::kInit, fake::default_attributes()));
+    return qp->qp->life();
+  };
+  const Life first = life_of(engine_);
+  EXPECT_TRUE(first.is_known());
+  EXPECT_NE(first, life_of(engine_));
+  EXPECT_NE(first.high, life_of(other).high);
+  EXPECT_NE(first.low, life_of(other).low);
+}
+
 TEST_F(AdapterTest, QueuePairsTakeTurnsOfOneSlice) {
   const auto busy = engine_.ready();
   const auto other = engine_.ready();

@@ -85,7 +85,7 @@ void Responder::tell_answer(Observer& observer, const Outcome& outcome) {
     });
   } else if (is_atomic(placed().opcode)) {
     bytes = [this](std::uint64_t /*offset*/, std::span<std::byte> out) {
-      const Atomic* known = find_atomic(placed().serial);
+      const DoneMemory::Atomic* known = rare_->done.find_atomic(placed().serial);
       if (known == nullptr || out.size() != kAtomicBytes) return false;
       const Le64 before(known->before);
       std::ranges::copy(std::as_bytes(std::span(&before, 1)), out.begin());

@@ -115,8 +115,9 @@ void QueuePair::add_path_state(std::unique_ptr<PathState> state) {
 std::uint64_t QueuePair::modifications() const {
   return impl_->modifications;
 }
-std::uint64_t QueuePair::life() const {
-  return impl_->life;
+Life QueuePair::life() const {
+  const Life first = adapter_.first_life_;
+  return {.high = first.high, .low = first.low + impl_->life};
 }
 
 void QueuePair::on_outcome(const Outcome& outcome, Instant now) {

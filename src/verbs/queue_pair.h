@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "guestmem/extent.h"
 #include "verbs/completion.h"
+#include "verbs/life.h"
 #include "verbs/memory_region.h"
 #include "verbs/qp_attributes.h"
 #include "verbs/transport.h"
@@ -115,9 +116,9 @@ class QueuePair {
   // The number of modify() calls that changed attributes: what was made of the attributes is up to
   // date while it stays the same.
   std::uint64_t modifications() const;
-  // Identifies this use of the queue pair, which began when it left RESET. Its adapter never uses
-  // the number again.
-  std::uint64_t life() const;
+  // Identifies this use of the queue pair, which began when it left RESET. The lower half differs
+  // from that of all others of its adapter.
+  Life life() const;
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
   // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
   // but kDone what was appended to `out` is unspecified.

@@ -67,7 +67,7 @@ struct QueuePair::Impl {
   QpAttributes attributes;
   std::unique_ptr<PathState> path_states;  // one for each transport that carried something
   std::uint64_t modifications = 0;
-  std::uint64_t life = 0;
+  std::uint64_t life = 0;  // counted in the adapter
 };
 
 struct QueuePair::Whole final : QueuePair {

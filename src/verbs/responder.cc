@@ -225,7 +225,8 @@ AccessVerdict Responder::find_bytes(const RemoteRequest& request, Stretch stretc
 }
 
 Outcome Responder::atomic(std::uint64_t& before) {
-  if (const Atomic* known = find_atomic(placed().serial)) {
+  DoneMemory& done = rare().done;
+  if (const DoneMemory::Atomic* known = done.find_atomic(placed().serial)) {
     qp_.impl_->counters().duplicates.add();
     before = known->before;
     return {};
@@ -236,21 +237,14 @@ Outcome Responder::atomic(std::uint64_t& before) {
     return found;
   }
   // First: a word that is changed must not be changed again, also when memory runs out.
-  std::vector<Atomic>& last = rare().last_atomics;
-  last.reserve(qp_.impl_->attributes.max_dest_reads);
+  done.reserve_atomics(qp_.impl_->attributes.max_dest_reads);
   const std::optional<std::uint64_t> value = change_word(
       word.extents().front(), word_change(placed().opcode, placed().compare_add, placed().swap));
   if (!value) return memory_failed();
   before = *value;
-  if (last.size() >= qp_.impl_->attributes.max_dest_reads) last.erase(last.begin());
-  last.push_back({.serial = placed().serial, .before = before});
+  done.keep_atomic({.serial = placed().serial, .before = before},
+                   qp_.impl_->attributes.max_dest_reads);
   return {};
-}
-
-const Responder::Atomic* Responder::find_atomic(std::uint64_t serial) const {
-  if (rare_ == nullptr) return nullptr;
-  const auto known = std::ranges::find(rare_->last_atomics, serial, &Atomic::serial);
-  return known != rare_->last_atomics.end() ? &*known : nullptr;
 }
 
 Outcome Responder::read_extents(const RemoteRequest& read, std::uint64_t offset,

@@ -23,6 +23,7 @@
 #include "guestmem/extent.h"
 #include "verbs/absence.h"
 #include "verbs/completion.h"
+#include "verbs/done_memory.h"
 #include "verbs/events.h"
 #include "verbs/memory_region.h"
 #include "verbs/placement.h"
@@ -109,6 +110,9 @@ class Responder {
                        ExtentList& out);
   // Completes the datagram if `is_whole`; otherwise its receive can be used by others again.
   void end_arrival(std::uint64_t arrival, bool is_whole);
+
+  // What was executed for the peer, whatever transport it came over. Throws std::bad_alloc.
+  DoneMemory& done() { return rare().done; }
 
   // Whether a peer's requests are answered at all in this state.
   bool listens() const;
@@ -222,19 +226,12 @@ class Responder {
   };
   Arrival* find_arrival(std::uint64_t name);
 
-  struct Atomic {
-    std::uint64_t serial;
-    std::uint64_t before;
-  };
-
-  const Atomic* find_atomic(std::uint64_t serial) const;
-
   // What is not needed on the fast path: most queue pairs never need it. Allocated when they do,
   // and kept until reset().
   struct Rare {
-    RemoteRequest request;             // that begin() has judged last
-    std::vector<Atomic> last_atomics;  // at most max_dest_reads, the newest last
-    std::vector<Arrival> arrivals;     // at most one for each channel
+    RemoteRequest request;          // that begin() has judged last
+    DoneMemory done;                // of atomics at most max_dest_reads
+    std::vector<Arrival> arrivals;  // at most one for each channel
     // Taken for arrivals that came to nothing.
     std::vector<std::unique_ptr<ReceiveRequest>> given_back;
   };

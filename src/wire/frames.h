@@ -53,6 +53,9 @@ struct FrameHeader {
 inline constexpr std::uint64_t kHelloMagic = 0x31'4C'4E'48'43'52'56'50;  // "PVRCHNL1"
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
+// Bits of Hello::capabilities.
+inline constexpr std::uint32_t kLongLives = 1;  // Open and Opened have LifeTops
+
 struct Hello {
   static constexpr FrameKind kKind = FrameKind::kHello;
   FrameHeader header{};
@@ -60,7 +63,8 @@ struct Hello {
   Le16 lowest_version;  // that the sender speaks
   Le16 highest_version;
   Le32 capabilities{};  // a bit per optional feature; unknown ones are not used
-  Le64 incarnation;     // of the daemon; a daemon with another number remembers no requests
+  // Of the daemon. Without kLongLives a daemon with another number remembers no requests.
+  Le64 incarnation;
 };
 
 struct Ping {
@@ -72,6 +76,18 @@ struct Pong {
   static constexpr FrameKind kKind = FrameKind::kPong;
   FrameHeader header{};
   Le64 number;  // of the Ping
+};
+
+// With kLongLives, the payload of Open: the upper halves of its lives, whose lower halves are in
+// it. Neither half is 0. Such a life is one of a queue pair, whatever daemon has it: the requests
+// that it has executed are known wherever it goes.
+struct LifeTops {
+  Le64 requester;
+  Le64 responder;  // 0: not known yet
+};
+// With kLongLives, the payload of Opened.
+struct LifeTop {
+  Le64 responder;
 };
 
 // Sent before the first request of a link. Requests may follow immediately.

@@ -84,10 +84,9 @@ void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& un
   while (OutboundLink* link = long_requests_.call()) lose_one(*link);
 }
 
-// Queue pairs count their lives from 1 in each daemon, whose incarnation is random. Never 0.
-std::uint64_t Channel::life_of(const verbs::QueuePair& qp) const {
-  const std::uint64_t life = config_.incarnation + qp.life();
-  return life != 0 ? life : config_.incarnation;
+verbs::Life Channel::life_of(const verbs::QueuePair& qp) const {
+  const verbs::Life life = qp.life();
+  return has_long_lives() ? life : verbs::Life{.high = config_.incarnation, .low = life.low};
 }
 
 std::uint32_t Channel::add(OutboundLink& link) {

@@ -38,6 +38,7 @@
 #include "base/line.h"
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/link_lives.h"
 #include "transport/channel/outbound_link.h"
 #include "transport/channel/outbox.h"
 #include "transport/channel/pace.h"
@@ -102,6 +103,8 @@ struct ChannelConfig {
   // has a digest, which costs less and detects damage, but not an attacker. The value is the same
   // on both sides.
   bool seals_payload = true;
+  // False: as hosts of earlier releases, which know no lives of 128 bits.
+  bool long_lives = true;
   Duration ping_after = std::chrono::milliseconds(500);
   Duration dead_after = std::chrono::seconds(3);
   // The channel also ends if the host sends data, but does not respond to a request that it has
@@ -155,9 +158,11 @@ class Channel {
 
   // ---- For the links ----
   std::uint64_t peer_incarnation() const { return peer_incarnation_; }
-  // The number under which the peer knows the connection of `qp`. It differs from the numbers of
-  // earlier daemons on this host.
-  std::uint64_t life_of(const verbs::QueuePair& qp) const;
+  // Whether both hosts know lives of 128 bits, which are the same on every path. Otherwise a life
+  // is known to one daemon, in its upper half the incarnation.
+  bool has_long_lives() const { return config_.long_lives && peer_has_long_lives_; }
+  // The life of `qp` as the peer knows it.
+  verbs::Life life_of(const verbs::QueuePair& qp) const;
   bool is_way_of(const verbs::Path& path) const {
     return &path.transport->carrier() == &transport_ && path.host == config_.host;
   }
@@ -218,7 +223,8 @@ class Channel {
   void take_block();
   void take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes);
   void take_hello(const wire::Hello& frame);
-  bool take_open(const wire::Open& frame);
+  std::optional<LinkLives> lives_of(const wire::Open& frame, std::span<const std::byte> more) const;
+  bool take_open(const wire::Open& frame, std::span<const std::byte> more);
   template <typename Frame, typename Act>
   bool for_inbound(const wire::RawFrame& raw, Act act);
   template <typename Frame, typename Act>
@@ -271,6 +277,7 @@ class Channel {
   PeerSigns signs_;
   Pace pace_;
   std::uint64_t peer_incarnation_ = 0;
+  bool peer_has_long_lives_ = false;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
   std::unordered_map<std::uint32_t, InboundLink*> inbound_;

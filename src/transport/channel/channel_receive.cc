@@ -185,7 +185,7 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
     }
     case FrameKind::kOpen: {
       const auto open = frame.as<wire::Open>();
-      good = open && take_open(*open);
+      good = open && take_open(*open, frame.payload<wire::Open>());
       break;
     }
     case FrameKind::kRequest:
@@ -213,7 +213,9 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
       });
       break;
     case FrameKind::kOpened:
-      good = for_outbound<wire::Opened>(frame, &OutboundLink::on_opened);
+      good = for_outbound<wire::Opened>(frame, [&](OutboundLink& link, const wire::Opened& opened) {
+        return link.on_opened(opened, frame.payload<wire::Opened>());
+      });
       break;
     case FrameKind::kClosed:
       good = for_outbound<wire::Closed>(frame, &OutboundLink::on_closed);
@@ -249,15 +251,38 @@ void Channel::take_hello(const wire::Hello& hello) {
                      std::to_string(wire::kProtocolVersion));
   }
   peer_incarnation_ = hello.incarnation.get();
+  peer_has_long_lives_ = (hello.capabilities.get() & wire::kLongLives) != 0;
+}
+
+// nullopt: the peer has broken the rules.
+std::optional<LinkLives> Channel::lives_of(const wire::Open& frame,
+                                           std::span<const std::byte> more) const {
+  LinkLives lives{.requester = {.low = frame.requester_life.get()},
+                  .responder = {.low = frame.responder_life.get()}};
+  if (has_long_lives()) {
+    wire::LifeTops tops;
+    if (more.size() != sizeof tops) return std::nullopt;
+    std::memcpy(&tops, more.data(), sizeof tops);
+    lives.requester.high = tops.requester.get();
+    lives.responder.high = tops.responder.get();
+    if (lives.requester.high == 0) return std::nullopt;
+  } else {
+    lives.requester.high = peer_incarnation_;
+    if (lives.responder.low != 0) lives.responder.high = config_.incarnation;
+  }
+  if (lives.requester.low == 0) return std::nullopt;
+  return lives;
 }
 
 // A number is used once. A link without a listener gets silence on a wire, and an
 // explicit answer here.
-bool Channel::take_open(const wire::Open& frame) {
+bool Channel::take_open(const wire::Open& frame, std::span<const std::byte> more) {
   const std::uint32_t number = frame.link.get();
-  if (number == 0 || frame.requester_life.get() == 0 || inbound_.contains(number)) return false;
+  if (number == 0 || inbound_.contains(number)) return false;
+  const std::optional<LinkLives> lives = lives_of(frame, more);
+  if (!lives) return false;
   InboundLink* link = finder_.find_responder(frame, config_.host);
-  if (link != nullptr && link->open(frame, *this)) {
+  if (link != nullptr && link->open(number, *lives, *this)) {
     inbound_.emplace(number, link);
   } else {
     closed_due_.insert(number);

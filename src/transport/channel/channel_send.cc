@@ -76,6 +76,7 @@ void Channel::compose_own() {
     block.add(wire::Hello{.magic = Le64(wire::kHelloMagic),
                           .lowest_version = Le16(wire::kProtocolVersion),
                           .highest_version = Le16(wire::kProtocolVersion),
+                          .capabilities = Le32(config_.long_lives ? wire::kLongLives : 0),
                           .incarnation = Le64(config_.incarnation)});
   }
   if (std::exchange(ping_due_, false)) {

@@ -1,6 +1,7 @@
 #include "transport/channel/inbound_link.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "guestmem/payload.h"
@@ -25,8 +26,8 @@ constexpr std::size_t kMostWords = 16;
 
 // What the longest turn of a link puts into a block.
 constexpr std::size_t kMostBackPerTurn =
-    sizeof(wire::Opened) + sizeof(wire::Ack) + sizeof(wire::Nak) + sizeof(wire::Ready) +
-    kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
+    sizeof(wire::Opened) + sizeof(wire::LifeTop) + sizeof(wire::Ack) + sizeof(wire::Nak) +
+    sizeof(wire::Ready) + kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
 
 std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
   for (const WrOpcode opcode :
@@ -53,27 +54,22 @@ void InboundLink::leave() {
   channel_ = nullptr;
 }
 
-bool InboundLink::open(const wire::Open& frame, Channel& channel) {
-  const std::uint64_t incarnation = channel.peer_incarnation();
-  const std::uint64_t life = frame.requester_life.get();
-  const bool is_known = peer_life_ == life && peer_incarnation_ == incarnation;
-  const std::uint64_t remembered = frame.responder_life.get();
-  if (remembered != 0 && remembered != channel.life_of(qp_)) return false;
+bool InboundLink::open(std::uint32_t number, const LinkLives& lives, Channel& channel) {
+  const bool is_other = lives.responder.is_known() && lives.responder != channel.life_of(qp_);
+  if (is_other) return false;
   on_abort();
   leave();
-  if (!is_known) {
-    last_done_ = 0;
-    refused_ = 0;
-  }
+  if (peer_life_ != lives.requester) refused_ = 0;
+  heard_ = 0;
+  qp_.responder().done().meet(lives.requester);
   words_.clear();
   reads_.clear();
   refusal_due_.reset();
   ack_due_ = false;
   ready_due_ = false;
-  peer_life_ = life;
-  peer_incarnation_ = incarnation;
+  peer_life_ = lives.requester;
   channel_ = &channel;
-  link_ = frame.link.get();
+  link_ = number;
   opened_due_ = true;
   join_lines();
   return true;
@@ -145,7 +141,8 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
                               .swap = frame.swap.get(),
                               .serial = frame.serial.get()};
   message_ = Message{.serial = request.serial, .length = request.length};
-  if (request.serial <= last_done_) {
+  heard_ = std::max(heard_, request.serial);
+  if (qp_.responder().done().has(request.serial)) {
     answer_again(request);
   } else if (refused_ == 0 || refused_ == request.serial) {
     begin(request);
@@ -178,7 +175,7 @@ void InboundLink::begin_answer(const RemoteRequest& request) {
   if (const Outcome finished = message_->placement->finish(); !is_done(finished)) {
     return refuse(finished);
   }
-  last_done_ = request.serial;
+  qp_.responder().done().note(request.serial);
   join_lines();
 }
 
@@ -192,9 +189,7 @@ void InboundLink::answer_again(const RemoteRequest& request) {
   auto begun = qp_.responder().begin(request, verbs::Arrives::kInPieces);
   if (!begun) return refuse(begun.error());
   message_->placement = std::move(*begun);
-  const std::uint64_t last_done = last_done_;
   begin_answer(request);
-  last_done_ = std::max(last_done, last_done_);
 }
 
 bool InboundLink::on_more(const wire::More& frame, std::span<const std::byte> inside,
@@ -266,7 +261,7 @@ void InboundLink::finish() {
   const Outcome finished = message_->placement->finish();
   if (!is_done(finished)) return refuse(finished);
   channel_->count_received(message_->length);
-  last_done_ = serial;
+  qp_.responder().done().note(serial);
   ack_due_ = true;
   join_lines();
 }
@@ -285,14 +280,24 @@ void InboundLink::tell_ready() {
   join_lines();
 }
 
+void InboundLink::add_opened(wire::BlockWriter& block) const {
+  const verbs::Life life = channel_->life_of(qp_);
+  const wire::Opened frame{.link = Le32(link_), .responder_life = Le64(life.low)};
+  if (!channel_->has_long_lives()) return block.add(frame);
+  const wire::LifeTop top{.responder = Le64(life.high)};
+  std::memcpy(block.add(frame, sizeof top).data(), &top, sizeof top);
+}
+
 void InboundLink::compose(wire::BlockWriter& block) {
   if (block.room() < kMostBackPerTurn) return join_lines();
   const Le32 link(link_);
   if (std::exchange(opened_due_, false)) {
-    block.add(wire::Opened{.link = link, .responder_life = Le64(channel_->life_of(qp_))});
+    add_opened(block);
   }
   if (std::exchange(ack_due_, false)) {
-    block.add(wire::Ack{.link = link, .serial = Le64(last_done_)});
+    // Over another path, more may have been executed.
+    const std::uint64_t done = std::min(qp_.responder().done().last(), heard_);
+    block.add(wire::Ack{.link = link, .serial = Le64(done)});
   }
   if (const auto refusal = std::exchange(refusal_due_, std::nullopt)) {
     wire::Nak frame;

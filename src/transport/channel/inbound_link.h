@@ -18,8 +18,10 @@
 
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/link_lives.h"
 #include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
+#include "verbs/life.h"
 #include "verbs/queue_pair.h"
 #include "verbs/responder.h"
 #include "wire/block_writer.h"
@@ -36,9 +38,9 @@ class InboundLink {
   InboundLink(const InboundLink&) = delete;
   InboundLink& operator=(const InboundLink&) = delete;
 
-  // The peer opens its link in `channel`. False: the peer means an earlier connection of this queue
-  // pair.
-  bool open(const wire::Open& frame, Channel& channel);
+  // The peer opens its link in `channel`, with this number. False: the peer means an earlier
+  // connection of this queue pair.
+  bool open(std::uint32_t number, const LinkLives& lives, Channel& channel);
 
   // The payload follows inside the frame, or as `direct_bytes` after the block; then `sink` is set
   // to its destination. False: the peer has broken the rules.
@@ -107,14 +109,14 @@ class InboundLink {
   bool has_short() const;
   void join_lines();
   void leave_lines();
+  void add_opened(wire::BlockWriter& block) const;
   void compose_read(wire::BlockWriter& block);
 
   verbs::QueuePair& qp_;
   Channel* channel_ = nullptr;
   std::uint32_t link_ = 0;
-  std::uint64_t peer_life_ = 0;
-  std::uint64_t peer_incarnation_ = 0;
-  std::uint64_t last_done_ = 0;  // serial
+  verbs::Life peer_life_;
+  std::uint64_t heard_ = 0;  // the last serial in this channel: no later one is acknowledged
   std::uint64_t refused_ =
       0;  // serial; 0: none. What comes after it is dropped until it comes again
   std::optional<Message> message_;

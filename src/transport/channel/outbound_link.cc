@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "guestmem/payload.h"
@@ -18,8 +19,9 @@ using verbs::Outcome;
 namespace {
 
 // What the longest turn of a link puts into a block.
-constexpr std::size_t kMostPerTurn =
-    sizeof(wire::Abort) + sizeof(wire::Open) + sizeof(wire::Request) + wire::kDirectFrom;
+constexpr std::size_t kMostPerTurn = sizeof(wire::Abort) + sizeof(wire::Open) +
+                                     sizeof(wire::LifeTops) + sizeof(wire::Request) +
+                                     wire::kDirectFrom;
 
 wire::GidBytes bytes_of(const verbs::Gid& gid) {
   return gid.raw;
@@ -68,13 +70,18 @@ void OutboundLink::submit(const verbs::SendRequest& request, const verbs::Path& 
     leave_channel();
     channel_ = &channel;
   }
-  // Another daemon than the one that knew this connection remembers nothing of it.
-  const std::uint64_t incarnation = channel.peer_incarnation();
-  if (peer_life_ == 0) peer_incarnation_ = incarnation;
   segment_ = path.segment;
   requests_.push_back({.request = &request, .length = request.sges.total_bytes()});
-  if (peer_incarnation_ != incarnation) requests_.back().failed = kNoAnswer;
+  if (!knows_connection(channel)) requests_.back().failed = kNoAnswer;
   join_line();
+}
+
+// Without long lives, another daemon than the one that knew this connection remembers nothing of
+// it.
+bool OutboundLink::knows_connection(const Channel& channel) {
+  const std::uint64_t incarnation = channel.peer_incarnation();
+  if (!peer_life_.is_known()) peer_incarnation_ = incarnation;
+  return channel.has_long_lives() || peer_incarnation_ == incarnation;
 }
 
 void OutboundLink::join_line() {
@@ -164,9 +171,12 @@ void OutboundLink::open(wire::BlockWriter& block) {
   frame.requester_gid = bytes_of(connection.sgid());
   frame.responder_gid = bytes_of(connection.dgid());
   frame.segment.set(std::to_underlying(segment_));
-  frame.requester_life.set(channel_->life_of(qp_));
-  frame.responder_life.set(peer_life_);
-  block.add(frame);
+  const verbs::Life life = channel_->life_of(qp_);
+  frame.requester_life.set(life.low);
+  frame.responder_life.set(peer_life_.low);
+  if (!channel_->has_long_lives()) return block.add(frame);
+  const wire::LifeTops tops{.requester = Le64(life.high), .responder = Le64(peer_life_.high)};
+  std::memcpy(block.add(frame, sizeof tops).data(), &tops, sizeof tops);
 }
 
 Outcome OutboundLink::gather_own(const Outstanding& next, std::uint64_t offset,
@@ -272,9 +282,16 @@ void OutboundLink::deliver() {
   }
 }
 
-bool OutboundLink::on_opened(const wire::Opened& frame) {
-  if (frame.responder_life.get() == 0) return false;
-  peer_life_ = frame.responder_life.get();
+bool OutboundLink::on_opened(const wire::Opened& frame, std::span<const std::byte> more) {
+  verbs::Life life{.high = channel_->peer_incarnation(), .low = frame.responder_life.get()};
+  if (channel_->has_long_lives()) {
+    wire::LifeTop top;
+    if (more.size() != sizeof top) return false;
+    std::memcpy(&top, more.data(), sizeof top);
+    life.high = top.responder.get();
+  }
+  if (life.high == 0 || life.low == 0) return false;
+  peer_life_ = life;
   return true;
 }
 

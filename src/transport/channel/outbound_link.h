@@ -18,6 +18,7 @@
 #include "transport/channel/direct.h"
 #include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
+#include "verbs/life.h"
 #include "verbs/queue_pair.h"
 #include "verbs/transport.h"
 #include "wire/block_writer.h"
@@ -69,7 +70,7 @@ class OutboundLink {
   bool on_channel_lost(Instant now);
 
   // Responses from the peer. False: the peer has broken the rules.
-  bool on_opened(const wire::Opened& frame);
+  bool on_opened(const wire::Opened& frame, std::span<const std::byte> more);
   bool on_closed(const wire::Closed& frame);
   bool on_ack(const wire::Ack& frame);
   bool on_nak(const wire::Nak& frame);
@@ -105,6 +106,7 @@ class OutboundLink {
     bool is_sent() const { return begun && (brings_bytes() || sent == length); }
   };
 
+  bool knows_connection(const Channel& channel);
   Outstanding* next_to_send();
   Outstanding* find(std::uint64_t serial);
   bool has_to_send();
@@ -125,9 +127,10 @@ class OutboundLink {
   Channel* channel_ = nullptr;  // in which the link is open, or is being opened
   std::uint32_t link_ = 0;      // 0: not open
   verbs::SegmentId segment_{};
-  std::uint64_t peer_life_ = 0;         // 0: not known
-  std::uint64_t peer_incarnation_ = 0;  // of the daemon that knows this connection
-  std::uint64_t last_begun_ = 0;        // serial
+  verbs::Life peer_life_;
+  // Of the daemon that knows this connection, where lives are known to one daemon.
+  std::uint64_t peer_incarnation_ = 0;
+  std::uint64_t last_begun_ = 0;  // serial
   bool abort_due_ = false;
   Instant last_answer_;  // that brought something forward
   std::deque<Outstanding> requests_;

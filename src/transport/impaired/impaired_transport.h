@@ -146,7 +146,7 @@ class ImpairedTransport final : public verbs::Transport, private verbs::OutcomeF
 
   // What one queue pair sends.
   struct Flow {
-    std::uint64_t life = 0;    // of the queue pair
+    verbs::Life life{};        // of the queue pair
     std::uint64_t change = 0;  // of the impairment that its numbers count from
     std::uint64_t sender = 0;
     std::uint64_t next = 1;       // number of its next message

@@ -64,12 +64,21 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
                                               const SendRequest& request, Budget& budget) {
   QueuePair* peer = connected_peer(qp, path);
   if (peer == nullptr) return kNoAnswer;
+  verbs::DoneMemory& done = peer->responder().done();
+  done.meet(qp.life());
+  // It was executed, over a path that has lost the answer.
+  if (done.has(request.serial)) return answer_again(qp, *peer, request, budget);
+  return carry(qp, *peer, request, budget);
+}
+
+std::optional<Outcome> LocalTransport::carry(QueuePair& qp, QueuePair& peer,
+                                             const SendRequest& request, Budget& budget) {
   Transfer transfer{.request = &request, .length = request.sges.total_bytes()};
   // Our own mistakes first: the peer never hears of a request that has any.
   const Outcome gathered = gather_slice(qp, transfer);
   if (!is_done(gathered)) return gathered;
   auto begun =
-      peer->responder().begin(verbs::as_the_peer_sees(qp, request), verbs::Arrives::kAtOnce);
+      peer.responder().begin(verbs::as_the_peer_sees(qp, request), verbs::Arrives::kAtOnce);
   if (!begun) return begun.error();
   const std::optional<Outcome> outcome = place_slice(qp, *begun, transfer, budget);
   if (!outcome) {
@@ -81,12 +90,20 @@ std::optional<Outcome> LocalTransport::submit(QueuePair& qp, const Path& path,
   return outcome;
 }
 
-// The responder knows atomics that it has done; a READ is done again.
 std::optional<Outcome> LocalTransport::submit_again(QueuePair& qp, const Path& path,
                                                     const SendRequest& request, Budget& budget) {
-  if (verbs::brings_bytes(request.opcode)) return submit(qp, path, request, budget);
   QueuePair* peer = connected_peer(qp, path);
-  return peer != nullptr && peer->responder().listens() ? Outcome{} : kNoAnswer;
+  if (peer == nullptr) return kNoAnswer;
+  return answer_again(qp, *peer, request, budget);
+}
+
+// The responder knows atomics that it has done; a READ is done again.
+std::optional<Outcome> LocalTransport::answer_again(QueuePair& qp, QueuePair& peer,
+                                                    const SendRequest& request, Budget& budget) {
+  if (verbs::brings_bytes(request.opcode)) return carry(qp, peer, request, budget);
+  if (!peer.responder().listens()) return kNoAnswer;
+  peer.adapter().counters().duplicates.add();
+  return Outcome{};
 }
 
 Outcome LocalTransport::gather_slice(QueuePair& qp, const Transfer& transfer) {
@@ -106,8 +123,10 @@ std::optional<Outcome> LocalTransport::place_slice(QueuePair& qp, verbs::Placeme
     transfer.done += bytes;
   }
   if (transfer.done < transfer.length) return std::nullopt;
+  verbs::Responder& responder = placement.queue_pair().responder();
   const Outcome finished = placement.finish();
   if (is_done(finished)) {
+    responder.done().note(transfer.request->serial);
     counters_.messages.add();
     counters_.bytes.add(transfer.length);
   }

@@ -118,6 +118,13 @@ class LocalTransport final : public verbs::Transport {
   verbs::QueuePair* connected_peer(const verbs::QueuePair& qp, const verbs::Path& path) const;
   // Of a datagram; nullptr: there is no such queue pair.
   verbs::QueuePair* recipient(const verbs::Path& path, std::uint32_t number) const;
+  // `peer` is connected to `qp`.
+  std::optional<verbs::Outcome> carry(verbs::QueuePair& qp, verbs::QueuePair& peer,
+                                      const verbs::SendRequest& request, verbs::Budget& budget);
+  // For a request that was executed.
+  std::optional<verbs::Outcome> answer_again(verbs::QueuePair& qp, verbs::QueuePair& peer,
+                                             const verbs::SendRequest& request,
+                                             verbs::Budget& budget);
   // Finds the requester's memory for the next slice and puts it into from_ or to_.
   verbs::Outcome gather_slice(verbs::QueuePair& qp, const Transfer& transfer);
   // Finds the peer's memory for the slice and copies it. nullopt: the message has more slices.

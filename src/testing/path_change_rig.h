@@ -1,0 +1,81 @@
+// PathChangeRig: two adapters that reach each other by memory copy or over a channel, as an adapter
+// does whose VM moves to its peer's host or away from it. The test chooses the path, at any turn.
+//
+// Everything that a sends goes through an ImpairedTransport, whichever the path is; nothing is set
+// in it at first.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/event_loop.h"
+#include "base/timers.h"
+#include "testing/engine_vm.h"
+#include "testing/fake_clock.h"
+#include "transport/channel/channel_transport.h"
+#include "transport/impaired/impaired_transport.h"
+#include "transport/local/local_transport.h"
+
+namespace paravane::fake {
+
+enum class Way : std::uint8_t { kLocal, kChannel };
+
+class PathChangeRig {
+ public:
+  // `long_lives`: false as one host of an earlier release.
+  explicit PathChangeRig(Way way, const transport_impaired::Impairment& impairment = {},
+                         bool long_lives = true);
+  ~PathChangeRig();
+  PathChangeRig(const PathChangeRig&) = delete;
+  PathChangeRig& operator=(const PathChangeRig&) = delete;
+
+  EngineVm& a() { return *sides_[0].vm; }
+  EngineVm& b() { return *sides_[1].vm; }
+  static void connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,
+                      const verbs::QpAttributes& attributes = default_attributes());
+
+  // Both ends know the new path at once.
+  void choose(Way way);
+  // Loses what the channel has under way, answers too, and makes another one.
+  void cut();
+
+  void turn(verbs::Budget budget = {.bytes = 4 << 20, .operations = 256});
+  // Until nothing has work. False: it still had after `limit` turns.
+  bool run(unsigned limit = 10'000);
+  void advance(Duration duration);
+
+ private:
+  struct Side final : verbs::FabricPort, transport_channel::LocalOwners {
+    Status announce(const verbs::Gid&, verbs::GidType) override { return {}; }
+    void withdraw(const verbs::Gid&, verbs::GidType) override {}
+    std::optional<verbs::Path> find(const verbs::Gid& dgid, verbs::GidType type) const override;
+    std::uint64_t epoch() const override { return rig->epoch_; }
+    std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
+                                               verbs::GidType type) const override;
+
+    PathChangeRig* rig = nullptr;
+    unsigned index = 0;
+    std::unique_ptr<EventLoop> loop;
+    std::unique_ptr<transport_channel::ChannelTransport> channel;
+    std::array<std::unique_ptr<transport_impaired::ImpairedTransport>, 2> impaired;  // by Way
+    std::unique_ptr<EngineVm> vm;
+  };
+
+  void join();
+
+  Way way_;
+  const bool long_lives_;
+  std::uint64_t epoch_ = 1;
+  FakeClock clock_;
+  TimerQueue timers_;
+  transport_local::LocalTransport local_;
+  std::array<Side, 2> sides_;
+  bool moved_ = false;  // a socket had something in this turn
+};
+
+}  // namespace paravane::fake

@@ -1,0 +1,16 @@
+// LinkLives names the two queue pairs that a link leads from and to, as its requester knows them.
+//
+// Plain value.
+
+#pragma once
+
+#include "verbs/life.h"
+
+namespace paravane::transport_channel {
+
+struct LinkLives {
+  verbs::Life requester;
+  verbs::Life responder;  // not known: the first link between the two
+};
+
+}  // namespace paravane::transport_channel
