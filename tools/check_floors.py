@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "transport/roce": ["base", "guestmem", "verbs", "wire"],
     "transport/channel": ["base", "guestmem", "verbs", "wire"],
     "transport/tcp": ["base", "guestmem", "transport/channel"],
+    "transport/hca": ["base", "guestmem", "transport/channel"],
     "transport/impaired": ["base", "guestmem", "verbs"],
     "sniff": ["base", "guestmem", "verbs", "wire"],
     "fabric": ["base", "verbs"],
@@ -45,7 +46,7 @@ MAY_INCLUDE = {
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "model", "api"],
-    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/impaired", "fabric", "model", "inventory", "authority"],
+    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
 # that a guest, a client, another host or etcd has written.
@@ -53,7 +54,7 @@ NEVER_THROUGH_OTHERS = {"keeper": ("json", "api", "http", "worker", "metrics", "
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
            "curl/curl.h": ("api", "inventory"), "openssl/": ("authority", "cluster", "transport/channel", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
-           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma",), "prometheus/": ("metrics",)}
+           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma", "transport/hca"), "prometheus/": ("metrics",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

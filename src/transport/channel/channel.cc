@@ -132,7 +132,7 @@ bool Channel::has_work() const {
 
 void Channel::on_ready(bool writable) {
   readable_ = true;
-  if (writable) write_blocked_ = false;
+  if (writable || stream_->has_one_event()) write_blocked_ = false;
 }
 
 void Channel::poll(Instant now, verbs::Budget& budget) {
@@ -155,7 +155,7 @@ void Channel::keep_alive(Instant now) {
                      in_milliseconds(config_.dead_after));
   }
   if (now - last_look_at_links_ >= config_.answer_within / 8) look_for_silent_links(now);
-  if (write_blocked_ && now - written_.last() >= config_.answer_within) {
+  if (was_full_ && now - written_.last() >= config_.answer_within) {
     return break_off("the host is alive, but has accepted no data for " +
                      in_milliseconds(config_.answer_within) + ", or almost none");
   }

@@ -130,7 +130,7 @@ class Channel {
   bool has_work() const;
   // The socket has become readable or, if `writable`, can accept data again.
   void on_ready(bool writable);
-  bool wants_writable() const { return write_blocked_; }
+  bool wants_writable() const { return write_blocked_ && !stream_->has_one_event(); }
   int fd() const { return stream_->fd(); }
   // keep_alive() checks whether the peer is silent for too long; next_look() is the time of the
   // next check.

@@ -179,6 +179,7 @@ bool Channel::write_some(verbs::Budget& budget) {
   const IoResult result = in_block && !out_.direct ? write_block()
                           : seals_payload()        ? write_sealed()
                                                    : write_direct();
+  if (stream_->holds_bytes()) readable_ = true;
   switch (result.kind) {
     case IoResult::Kind::kMoved: break;
     case IoResult::Kind::kWouldBlock:

@@ -1,0 +1,48 @@
+// FakeTrunk: two queue pairs of RDMA adapters, connected to each other, in memory. A message
+// arrives when it is sent, or waits until the peer posts a buffer, as after RNR NAKs.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "transport/hca/trunk_port.h"
+
+namespace paravane::fake {
+
+class FakeTrunk {
+ public:
+  // Both ends. Each may go away before the other.
+  static std::array<std::unique_ptr<FakeTrunk>, 2> make_pair();
+  ~FakeTrunk();
+  FakeTrunk(const FakeTrunk&) = delete;
+  FakeTrunk& operator=(const FakeTrunk&) = delete;
+
+  // The port of this end. May be destroyed before the end, or after it.
+  std::unique_ptr<transport_hca::TrunkPort> port();
+
+  // As an adapter that dies: nothing arrives any more.
+  void fail();
+  // Messages that have been sent from this end, those in want of a buffer included.
+  std::uint64_t sent() const;
+  std::uint64_t sent_empty() const;
+  // Of messages of this end, since the peer had no buffer for them.
+  std::uint64_t waited() const;
+
+  struct End;
+
+ private:
+  explicit FakeTrunk(std::shared_ptr<End> end) : end_(std::move(end)) {}
+  std::shared_ptr<End> end_;
+};
+
+}  // namespace paravane::fake

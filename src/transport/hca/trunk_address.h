@@ -1,0 +1,23 @@
+// TrunkAddress is what one end of a trunk has to know of the other's queue pair.
+//
+// Plain values.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace paravane::transport_hca {
+
+struct TrunkAddress {
+  std::uint32_t qpn = 0;               // 24 bits
+  std::uint32_t psn = 0;               // that its first packet has; 24 bits
+  std::array<std::byte, 16> gid{};     // of the adapter's port; RoCE v2
+  std::uint16_t lid = 0;               // InfiniBand only
+  std::uint32_t path_mtu_bytes = 256;  // 256 to 4096, a power of 2
+
+  bool operator==(const TrunkAddress&) const = default;
+};
+
+}  // namespace paravane::transport_hca

@@ -1,0 +1,84 @@
+// TrunkStream carries a channel's bytes over the queue pair of an RDMA adapter, in messages of up
+// to one buffer. Each byte is copied once at either end.
+//
+// A message is sent only when the peer has a buffer for it. Each message says how many buffers its
+// sender has posted since the beginning; an end that has nothing to send says so with an empty
+// message. Data leaves the peer's last buffer for such a message, so both ends can always go on.
+//
+// The peer is hostile: a count that cannot be, and messages that bring nothing, are its own loss.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "transport/channel/stream.h"
+#include "transport/hca/trunk_port.h"
+
+namespace paravane::transport_hca {
+
+class TrunkStream final : public transport_channel::Stream {
+ public:
+  explicit TrunkStream(std::unique_ptr<TrunkPort> port);
+
+  int fd() const override { return port_->fd(); }
+  bool has_one_event() const override { return true; }
+  bool holds_bytes() const override { return arrived_.count() > 0; }
+  IoResult read(std::span<const iovec> to) override;
+  IoResult write(std::span<const iovec> from) override;
+  std::string problem() const override { return problem_; }
+
+ private:
+  // Buffer numbers, the oldest first.
+  class Numbers {
+   public:
+    void push(std::uint32_t number) { numbers_.at((first_ + count_++) % kTrunkBuffers) = number; }
+    std::uint32_t first() const { return numbers_.at(first_); }
+    void pop() { first_ = (first_ + 1) % kTrunkBuffers, --count_; }
+    std::uint32_t count() const { return count_; }
+
+   private:
+    std::array<std::uint32_t, kTrunkBuffers> numbers_{};
+    std::uint32_t first_ = 0;
+    std::uint32_t count_ = 0;
+  };
+
+  bool broken() const { return !problem_.empty(); }
+  void break_off(std::string problem);
+  bool pump();
+  bool take_completions();
+  void take(const TrunkCompletion& completion);
+  void take_count(std::uint32_t posted);
+  void let_go_of_first();
+  // The peer's buffers that are free.
+  std::uint32_t credits() const { return peer_posted_ - sent_; }
+  bool send(std::uint32_t bytes);
+  void tell_count();
+  std::size_t copy_out(std::span<const iovec> to, std::size_t from);
+  std::size_t gather(std::span<const iovec> from, std::size_t skip);
+
+  std::unique_ptr<TrunkPort> port_;
+  std::string problem_;
+  bool armed_ = false;
+
+  // Counts of messages and buffers since the beginning; they wrap.
+  std::uint32_t sent_ = 0;
+  std::uint32_t peer_posted_ = kTrunkBuffers;
+  std::uint32_t posted_ = kTrunkBuffers;
+  std::uint32_t told_ = kTrunkBuffers;  // of posted_: what the peer has been sent
+
+  Numbers free_;                                      // to send from
+  Numbers arrived_;                                   // that have received
+  std::array<std::uint32_t, kTrunkBuffers> bytes_{};  // of each receive buffer's message
+  std::uint32_t taken_ = 0;                           // of the first message in arrived_
+  std::uint32_t messages_ = 0;                        // that came in this call
+  std::uint32_t empty_ = 0;                           // of them
+};
+
+}  // namespace paravane::transport_hca

@@ -1,0 +1,218 @@
+#include "transport/hca/verbs_port.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace paravane::transport_hca {
+namespace {
+
+// Of work requests: a receive's number is its buffer's.
+constexpr std::uint64_t kSendMark = std::uint64_t{1} << 32;
+
+constexpr std::uint32_t kPsnMask = 0xFFFFFF;
+
+// Of the buffers: the adapter alone.
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
+
+// IBTA 9.7.5.2.8: 12 is 0.64 ms, 14 is 4.096 us * 2^14 = 67 ms, of which the adapter tries seven:
+// a peer that is gone is found out within half a second. RNR is tried without end, since the
+// channel's own clocks judge a peer that takes nothing.
+constexpr std::uint8_t kRnrTimer = 12;
+constexpr std::uint8_t kTimeout = 14;
+constexpr std::uint8_t kRetries = 7;
+constexpr std::uint8_t kRnrRetriesWithoutEnd = 7;
+
+// 256 is IBV_MTU_256 = 1, and so on by powers of two.
+std::uint32_t bytes_of(ibv_mtu mtu) {
+  return std::uint32_t{128} << static_cast<unsigned>(mtu);
+}
+ibv_mtu mtu_of(std::uint32_t bytes) {
+  return static_cast<ibv_mtu>(std::bit_width(std::clamp(bytes, 256U, 4096U)) - 8);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VerbsPort>> VerbsPort::create(std::shared_ptr<VerbsDevice> device) {
+  std::unique_ptr<VerbsPort> port(new VerbsPort(std::move(device)));
+  if (const Status made = port->make_objects(); !made) return std::unexpected(made.error());
+  if (const Status made = port->make_queue_pair(); !made) return std::unexpected(made.error());
+  return port;
+}
+
+Status VerbsPort::make_objects() {
+  const std::size_t bytes = std::size_t{2} * kTrunkBuffers * kTrunkBufferBytes;
+  const std::string& name = device_->name();
+  buffers_ = std::make_unique<std::byte[]>(bytes);
+  region_.reset(ibv_reg_mr(device_->domain(), buffers_.get(), bytes, kAccess));
+  if (!region_) {
+    const Errc code = errno == ENOMEM ? Errc::kResourceExhausted : Errc::kIo;
+    return fail_by_system(code, fmt::format("{}: cannot register {} bytes", name, bytes), errno);
+  }
+  channel_.reset(ibv_create_comp_channel(device_->context()));
+  if (!channel_) {
+    return fail_by_system(Errc::kIo, fmt::format("{}: no completion channel", name), errno);
+  }
+  if (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0)
+    return fail_by_system(Errc::kIo, name, errno);
+  constexpr int kCompletions = 2 * static_cast<int>(kTrunkBuffers);
+  cq_.reset(ibv_create_cq(device_->context(), kCompletions, nullptr, channel_.get(), 0));
+  if (!cq_) return fail_by_system(Errc::kIo, fmt::format("{}: no completion queue", name), errno);
+  return {};
+}
+
+Status VerbsPort::make_queue_pair() {
+  const std::string& name = device_->name();
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq_.get();
+  init.qp_type = IBV_QPT_RC;
+  init.sq_sig_all = 1;
+  init.cap.max_send_wr = init.cap.max_recv_wr = kTrunkBuffers;
+  init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+  qp_.reset(ibv_create_qp(device_->domain(), &init));
+  if (!qp_) return fail_by_system(Errc::kIo, fmt::format("{}: no queue pair", name), errno);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = device_->port();
+  attributes.qp_access_flags = 0;
+  const int error = ibv_modify_qp(
+      qp_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  if (error != 0) return fail_by_system(Errc::kIo, fmt::format("{}: queue pair", name), error);
+  if (::getrandom(&psn_, sizeof psn_, 0) != sizeof psn_)
+    return fail_by_system(Errc::kIo, "", errno);
+  psn_ &= kPsnMask;
+  for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) {
+    if (!post_receive(buffer)) return fail(Errc::kIo, problem_);
+  }
+  return {};
+}
+
+TrunkAddress VerbsPort::address() const {
+  TrunkAddress address{.qpn = qp_->qp_num,
+                       .psn = psn_,
+                       .lid = device_->attributes().lid,
+                       .path_mtu_bytes = bytes_of(device_->attributes().active_mtu)};
+  std::memcpy(address.gid.data(), device_->gid().gid.raw, address.gid.size());
+  return address;
+}
+
+Status VerbsPort::connect(const TrunkAddress& peer) {
+  const std::uint32_t path_mtu = std::min(peer.path_mtu_bytes, address().path_mtu_bytes);
+  ibv_qp_attr ready{};
+  ready.qp_state = IBV_QPS_RTR;
+  ready.path_mtu = mtu_of(path_mtu);
+  ready.dest_qp_num = peer.qpn & kPsnMask;
+  ready.rq_psn = peer.psn & kPsnMask;
+  ready.min_rnr_timer = kRnrTimer;
+  ready.ah_attr.port_num = device_->port();
+  ready.ah_attr.dlid = peer.lid;
+  ready.ah_attr.is_global = 1;
+  ready.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_->gid().gid_index);
+  ready.ah_attr.grh.hop_limit = 64;
+  std::memcpy(ready.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+  int error = ibv_modify_qp(qp_.get(), &ready,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  if (error == 0) {
+    ibv_qp_attr sending{};
+    sending.qp_state = IBV_QPS_RTS;
+    sending.sq_psn = psn_;
+    sending.timeout = kTimeout;
+    sending.retry_cnt = kRetries;
+    sending.rnr_retry = kRnrRetriesWithoutEnd;
+    error = ibv_modify_qp(qp_.get(), &sending,
+                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                              IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+  }
+  if (error == 0) return {};
+  return fail_by_system(Errc::kIo, fmt::format("{}: cannot connect", device_->name()), error);
+}
+
+std::byte* VerbsPort::at(std::uint32_t buffer) const {
+  return buffers_.get() + std::size_t{buffer} * kTrunkBufferBytes;
+}
+
+std::span<std::byte, kTrunkBufferBytes> VerbsPort::send_buffer(std::uint32_t buffer) {
+  return std::span<std::byte, kTrunkBufferBytes>(at(kTrunkBuffers + buffer), kTrunkBufferBytes);
+}
+
+std::span<const std::byte, kTrunkBufferBytes> VerbsPort::receive_buffer(
+    std::uint32_t buffer) const {
+  return std::span<const std::byte, kTrunkBufferBytes>(at(buffer), kTrunkBufferBytes);
+}
+
+// True: there was no error.
+bool VerbsPort::note(const char* what, int error) {
+  if (error == 0) return true;
+  problem_ = fmt::format("{}: {}: {}", device_->name(), what, std::strerror(error));
+  return false;
+}
+
+// NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): addresses are numbers to an adapter
+bool VerbsPort::post_receive(std::uint32_t buffer) {
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(at(buffer)),
+                .length = kTrunkBufferBytes,
+                .lkey = region_->lkey};
+  ibv_recv_wr request{.wr_id = buffer, .next = nullptr, .sg_list = &place, .num_sge = 1};
+  ibv_recv_wr* refused = nullptr;
+  return note("cannot post a receive", ibv_post_recv(qp_.get(), &request, &refused));
+}
+
+bool VerbsPort::post_send(std::uint32_t buffer, std::uint32_t bytes, std::uint32_t immediate) {
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(send_buffer(buffer).data()),
+                .length = bytes,
+                .lkey = region_->lkey};
+  ibv_send_wr request{};
+  request.wr_id = kSendMark | buffer;
+  request.sg_list = &place;
+  request.num_sge = bytes > 0 ? 1 : 0;
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = immediate;  // both ends are little-endian, as their records are
+  ibv_send_wr* refused = nullptr;
+  return note("cannot post a send", ibv_post_send(qp_.get(), &request, &refused));
+}
+// NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+
+std::optional<TrunkCompletion> VerbsPort::next() {
+  ibv_wc completion{};
+  const int found = ibv_poll_cq(cq_.get(), 1, &completion);
+  if (found == 0) return std::nullopt;
+  if (found < 0 || completion.status != IBV_WC_SUCCESS) {
+    problem_ = fmt::format(
+        "{}: {}", device_->name(),
+        found < 0 ? "its completion queue cannot be read" : ibv_wc_status_str(completion.status));
+    return TrunkCompletion{};
+  }
+  const auto buffer = static_cast<std::uint32_t>(completion.wr_id % kTrunkBuffers);
+  if ((completion.wr_id & kSendMark) != 0) {
+    return TrunkCompletion{.kind = TrunkCompletion::Kind::kSent, .buffer = buffer};
+  }
+  return TrunkCompletion{.kind = TrunkCompletion::Kind::kReceived,
+                         .buffer = buffer,
+                         .bytes = completion.byte_len,
+                         .immediate = completion.imm_data};
+}
+
+bool VerbsPort::arm() {
+  return note("its completion queue cannot be armed", ibv_req_notify_cq(cq_.get(), 0));
+}
+
+bool VerbsPort::take_event() {
+  ibv_cq* queue = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(channel_.get(), &queue, &context) != 0) return false;
+  ibv_ack_cq_events(queue, 1);
+  return true;
+}
+
+std::string VerbsPort::problem() const {
+  return problem_;
+}
+
+}  // namespace paravane::transport_hca

@@ -1,0 +1,66 @@
+// VerbsPort is a TrunkPort whose queue pair is an RDMA adapter's.
+//
+// Its queue pair lets the peer neither read nor write memory, and its buffers are registered for
+// the adapter alone: no key leaves this host.
+
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "transport/hca/trunk_address.h"
+#include "transport/hca/trunk_port.h"
+#include "transport/hca/verbs_device.h"
+
+namespace paravane::transport_hca {
+
+class VerbsPort final : public TrunkPort {
+ public:
+  // Registers 4 MiB. Errors: kResourceExhausted: too little locked memory; kIo.
+  static Result<std::unique_ptr<VerbsPort>> create(std::shared_ptr<VerbsDevice> device);
+
+  // This end, for the peer.
+  TrunkAddress address() const;
+  // Resolves the peer in the kernel, so it may block: not on the worker's thread. Both ends must be
+  // connected before either sends.
+  // Errors: kIo.
+  Status connect(const TrunkAddress& peer);
+
+  // ---- TrunkPort ----
+  std::span<std::byte, kTrunkBufferBytes> send_buffer(std::uint32_t buffer) override;
+  std::span<const std::byte, kTrunkBufferBytes> receive_buffer(std::uint32_t buffer) const override;
+  bool post_receive(std::uint32_t buffer) override;
+  bool post_send(std::uint32_t buffer, std::uint32_t bytes, std::uint32_t immediate) override;
+  std::optional<TrunkCompletion> next() override;
+  bool arm() override;
+  bool take_event() override;
+  int fd() const override { return channel_->fd; }
+  std::string problem() const override;
+
+ private:
+  template <auto Close>
+  struct Closer {
+    void operator()(auto* object) const { Close(object); }
+  };
+
+  explicit VerbsPort(std::shared_ptr<VerbsDevice> device) : device_(std::move(device)) {}
+  Status make_objects();
+  Status make_queue_pair();
+  bool note(const char* what, int error);
+  std::byte* at(std::uint32_t buffer) const;
+
+  // In the order in which they are made.
+  std::shared_ptr<VerbsDevice> device_;
+  std::unique_ptr<std::byte[]> buffers_;  // receive buffers, then send buffers
+  std::unique_ptr<ibv_mr, Closer<ibv_dereg_mr>> region_;
+  std::unique_ptr<ibv_comp_channel, Closer<ibv_destroy_comp_channel>> channel_;
+  std::unique_ptr<ibv_cq, Closer<ibv_destroy_cq>> cq_;
+  std::unique_ptr<ibv_qp, Closer<ibv_destroy_qp>> qp_;
+  std::uint32_t psn_ = 0;
+  std::string problem_;
+};
+
+}  // namespace paravane::transport_hca
