@@ -18,10 +18,12 @@ ChannelHost::ChannelHost(unsigned side, unsigned core, worker::SpinMode spin)
   on_worker([this, spin] {
     const transport_channel::LocalOwners& owners = *this;
     tcp_ = std::make_unique<transport_channel::ChannelTransport>(
-        this->side() + 1, worker().loop(), owners,
-        [this](const transport_channel::LostChannel& lost) {
-          demand(leaving_, ("the channel was lost: " + lost.reason).c_str());
-        });
+        transport_channel::ChannelTransport::Config{.incarnation = this->side() + 1},
+        worker().loop(), owners,
+        transport_channel::ChannelTransport::Events{
+            .on_lost = [this](const transport_channel::LostChannel& lost) {
+              demand(leaving_, ("the channel was lost: " + lost.reason).c_str());
+            }});
     network().tcp = tcp_.get();
     const bool sleeps = spin == worker::SpinMode::kNever;
     tcp_turns_ = std::make_unique<worker::ChannelTenant>(*tcp_, worker().schedule().turn_clock(),

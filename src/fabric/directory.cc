@@ -161,6 +161,13 @@ void Directory::set_host(HostId host, std::string name, verbs::Transport& via,
   }
 }
 
+void Directory::set_via(HostId id, verbs::Transport& via) {
+  const auto host = hosts_.find(id);
+  if (host == hosts_.end() || host->second.via == &via) return;
+  host->second.via = &via;
+  ++epoch_;
+}
+
 void Directory::remove_host(HostId host) {
   std::erase_if(owners_, [host](const auto& entry) { return entry.second == Owner(host); });
   hosts_.erase(host);
@@ -221,9 +228,10 @@ std::optional<Path> Directory::find(AdapterId from, const Gid& dgid, GidType typ
 verbs::Transport* Directory::way(AdapterId from, const Gid& dgid, const Owner& owner) const {
   const AdapterId* id = std::get_if<AdapterId>(&owner);
   const auto peer = id != nullptr ? std::optional(*id) : std::nullopt;
-  verbs::Transport* detour = detour_ ? detour_(from, dgid, peer) : nullptr;
-  if (detour != nullptr) return detour;
-  return peer ? &local_ : hosts_.at(std::get<HostId>(owner)).via;
+  verbs::Transport* usual = peer ? &local_ : hosts_.at(std::get<HostId>(owner)).via;
+  verbs::Transport* detour =
+      detour_ ? detour_({.from = from, .dgid = dgid, .peer = peer, .usual = usual}) : nullptr;
+  return detour != nullptr ? detour : usual;
 }
 
 std::optional<Path> Directory::route(AdapterId from, const Gid& sgid, const Gid& dgid,

@@ -57,6 +57,8 @@ class Directory {
   // the directory. A GID that an adapter of this host owns stays with it.
   void set_host(verbs::HostId host, std::string name, verbs::Transport& via,
                 const std::vector<RemoteGid>& gids);
+  // Another transport leads to that host from now on. A host that is not there is no error.
+  void set_via(verbs::HostId host, verbs::Transport& via);
   // Removes all GIDs of that host, so its adapters cannot be reached any more.
   void remove_host(verbs::HostId host);
 
@@ -104,11 +106,16 @@ class Directory {
   // GID counts as a native endpoint's.
   void set_others_known(bool known);
 
-  // Returns a transport to use instead of the usual one between an adapter and a GID, for example
-  // to inject faults; null: use the usual one. `peer`: the adapter of this host that owns the GID;
-  // nullopt: an adapter of another host owns it.
-  using Detour = std::function<verbs::Transport*(verbs::AdapterId from, const verbs::Gid& dgid,
-                                                 std::optional<verbs::AdapterId> peer)>;
+  // The way from an adapter to a GID.
+  struct Leg {
+    verbs::AdapterId from{};
+    verbs::Gid dgid;
+    std::optional<verbs::AdapterId> peer;  // that owns the GID; nullopt: one of another host
+    verbs::Transport* usual = nullptr;     // the transport that leads there
+  };
+  // Returns a transport to use instead of the usual one, for example to inject faults; null: use
+  // the usual one.
+  using Detour = std::function<verbs::Transport*(const Leg& leg)>;
   void set_detour(Detour detour) { detour_ = std::move(detour); }
   // The detour function may return other transports from now on.
   void detours_changed() { ++epoch_; }

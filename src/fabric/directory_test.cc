@@ -384,6 +384,20 @@ TEST_F(DirectoryTest, EpochChangesWithEveryChangeAndOnlyThen) {
   EXPECT_TRUE(changed());
 }
 
+TEST_F(DirectoryTest, AnotherTransportLeadsToAHost) {
+  fake::ScriptedTransport slow;
+  fake::ScriptedTransport fast;
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  directory_.set_host(verbs::HostId{7}, "h7", slow, {{.segment = {}, .gid = ipv4(3), .type = kV2}});
+  const std::uint64_t before = a_->epoch();
+  directory_.set_via(verbs::HostId{7}, fast);
+  EXPECT_NE(a_->epoch(), before);
+  EXPECT_EQ(a_->find(ipv4(3), kV2)->transport, &fast);
+  EXPECT_EQ(a_->find(ipv4(3), kV2)->host, verbs::HostId{7});
+  directory_.set_via(verbs::HostId{8}, fast);  // is not there
+  EXPECT_EQ(a_->find(ipv4(3), kV2)->transport, &fast);
+}
+
 // As the daemon's impairments do: one adapter's messages to one GID.
 TEST_F(DirectoryTest, ADetourStandsBeforeTheTransportOfWhomItIsFor) {
   fake::ScriptedTransport far;
@@ -392,9 +406,10 @@ TEST_F(DirectoryTest, ADetourStandsBeforeTheTransportOfWhomItIsFor) {
   ASSERT_TRUE(b_->announce(ipv4(2), kV2));
   directory_.set_host(verbs::HostId{7}, "h7", far, {{.segment = {}, .gid = ipv4(3), .type = kV2}});
   std::vector<std::optional<AdapterId>> peers;
-  directory_.set_detour([&](AdapterId from, const Gid&, std::optional<AdapterId> peer) {
-    peers.push_back(peer);
-    return from == AdapterId{1} ? &before : nullptr;
+  directory_.set_detour([&](const Directory::Leg& leg) {
+    peers.push_back(leg.peer);
+    EXPECT_EQ(leg.usual, leg.peer ? static_cast<verbs::Transport*>(&local_) : &far);
+    return leg.from == AdapterId{1} ? &before : nullptr;
   });
   const std::uint64_t epoch = a_->epoch();
   directory_.detours_changed();

@@ -13,7 +13,15 @@ using transport_hca::kTrunkBuffers;
 using transport_hca::TrunkCompletion;
 
 struct FakeTrunk::End {
-  using Buffers = std::vector<std::array<std::byte, kTrunkBufferBytes>>;
+  // Not filled: most tests use few of them.
+  struct Buffers {
+    std::span<std::byte, kTrunkBufferBytes> at(std::uint32_t buffer) const {
+      return std::span<std::byte, kTrunkBufferBytes>(
+          bytes.get() + std::size_t{buffer} * kTrunkBufferBytes, kTrunkBufferBytes);
+    }
+    std::unique_ptr<std::byte[]> bytes =
+        std::make_unique_for_overwrite<std::byte[]>(std::size_t{kTrunkBuffers} * kTrunkBufferBytes);
+  };
   struct Message {
     std::uint32_t buffer;
     std::uint32_t bytes;
@@ -55,8 +63,8 @@ struct FakeTrunk::End {
   bool armed = false;
   bool failed = false;
   std::weak_ptr<End> peer;
-  Buffers send = Buffers(kTrunkBuffers);
-  Buffers receive = Buffers(kTrunkBuffers);
+  Buffers send;
+  Buffers receive;
   std::deque<std::uint32_t> posted;
   std::deque<Message> waiting;
   std::deque<TrunkCompletion> completions;

@@ -7,8 +7,7 @@ ImpairedRig::ImpairedRig(const transport_impaired::Impairment& impairment)
                 [this](verbs::AdapterId from, const verbs::Gid& sgid, const verbs::Gid& dgid,
                        verbs::GidType type) { return directory().route(from, sgid, dgid, type); }) {
   impaired_.set(impairment);
-  directory().set_detour([this](verbs::AdapterId, const verbs::Gid&,
-                                std::optional<verbs::AdapterId>) { return &impaired_; });
+  directory().set_detour([this](const fabric::Directory::Leg&) { return &impaired_; });
   directory().detours_changed();
 }
 

@@ -16,9 +16,7 @@ ImpairedTcpRig::ImpairedTcpRig(const transport_impaired::Impairment& impairment)
         });
     impaired(side).set(impairment);
     directory(side).set_detour(
-        [this, side](verbs::AdapterId, const verbs::Gid&, std::optional<verbs::AdapterId>) {
-          return impaired_.at(side).get();
-        });
+        [this, side](const fabric::Directory::Leg&) { return impaired_.at(side).get(); });
     directory(side).detours_changed();
   }
 }

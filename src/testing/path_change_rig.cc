@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "testing/engine_rig.h"
+#include "transport/hca/trunk_stream.h"
 #include "transport/tcp/socket_stream.h"
 
 namespace paravane::fake {
@@ -29,8 +30,8 @@ verbs::Gid gid_of(unsigned side) {
 std::optional<verbs::Path> PathChangeRig::Side::find(const verbs::Gid& dgid,
                                                      verbs::GidType /*type*/) const {
   if (dgid != gid_of(1 - index)) return std::nullopt;
-  verbs::Path path{.transport = impaired.at(std::to_underlying(rig->way_)).get()};
-  if (rig->way_ == Way::kLocal) {
+  verbs::Path path{.transport = impaired.at(std::to_underlying(way)).get()};
+  if (way == Way::kLocal) {
     path.peer = adapter_of(1 - index);
   } else {
     path.host = host_of(1 - index);
@@ -46,35 +47,43 @@ std::optional<verbs::AdapterId> PathChangeRig::Side::find_local(verbs::SegmentId
 
 PathChangeRig::PathChangeRig(Way way, const transport_impaired::Impairment& impairment,
                              bool long_lives)
-    : way_(way), long_lives_(long_lives) {
+    : long_lives_(long_lives) {
   for (unsigned i = 0; i < sides_.size(); ++i) {
-    Side& side = sides_.at(i);
-    side.rig = this;
-    side.index = i;
-    side.loop = std::move(*EventLoop::create());
-    side.channel =
-        std::make_unique<transport_channel::ChannelTransport>(100 + i, *side.loop, side, nullptr);
-    const auto find_path = [&side](verbs::AdapterId, const verbs::Gid&, const verbs::Gid& dgid,
-                                   verbs::GidType type) { return side.find(dgid, type); };
-    for (verbs::Transport* carrier :
-         std::initializer_list<verbs::Transport*>{&local_, side.channel.get()}) {
-      auto& made = side.impaired.at(carrier == &local_ ? 0 : 1);
-      made = std::make_unique<transport_impaired::ImpairedTransport>(*carrier, clock_.turn_clock(),
-                                                                     find_path);
-      made->set(impairment);
-    }
-    side.vm = std::make_unique<EngineVm>(adapter_of(i), timers_, side, gid_of(i));
-    local_.attach(side.vm->adapter());
-    side.channel->attach(side.vm->adapter());
+    sides_.at(i).index = i;
+    sides_.at(i).way = way;
+    make(sides_.at(i), impairment);
   }
   join();
   run();
 }
 
+void PathChangeRig::make(Side& side, const transport_impaired::Impairment& impairment) {
+  using transport_channel::ChannelTransport;
+  side.rig = this;
+  side.loop = std::move(*EventLoop::create());
+  for (unsigned i = 0; i < side.channels.size(); ++i) {
+    side.channels.at(i) = std::make_unique<ChannelTransport>(
+        ChannelTransport::Config{.incarnation = 100 + side.index, .name = i == 0 ? "tcp" : "hca"},
+        *side.loop, side, ChannelTransport::Events{});
+  }
+  const auto find_path = [&side](verbs::AdapterId, const verbs::Gid&, const verbs::Gid& dgid,
+                                 verbs::GidType type) { return side.find(dgid, type); };
+  const std::array<verbs::Transport*, kWays> carriers{&local_, side.channels[0].get(),
+                                                      side.channels[1].get()};
+  for (std::size_t i = 0; i < kWays; ++i) {
+    side.impaired.at(i) = std::make_unique<transport_impaired::ImpairedTransport>(
+        *carriers.at(i), clock_.turn_clock(), find_path);
+    side.impaired.at(i)->set(impairment);
+  }
+  side.vm = std::make_unique<EngineVm>(adapter_of(side.index), timers_, side, gid_of(side.index));
+  local_.attach(side.vm->adapter());
+  for (const auto& channel : side.channels) channel->attach(side.vm->adapter());
+}
+
 PathChangeRig::~PathChangeRig() {
   for (Side& side : sides_) {
     local_.detach(side.vm->adapter());
-    side.channel->detach(side.vm->adapter());
+    for (const auto& channel : side.channels) channel->detach(side.vm->adapter());
   }
   for (Side& side : sides_) side.vm.reset();
 }
@@ -91,22 +100,36 @@ void PathChangeRig::join() {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
     std::abort();
   }
-  for (unsigned i = 0; i < sides_.size(); ++i) {
-    const transport_channel::ChannelConfig config{.host = host_of(1 - i),
-                                                  .long_lives = long_lives_ || i != 0};
-    auto stream = std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i)));
-    if (!sides_.at(i).channel->open(config, std::move(stream), clock_.now())) std::abort();
+  trunk_ = FakeTrunk::make_pair();
+  for (Side& side : sides_) {
+    const unsigned i = side.index;
+    open(side, 0, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i))));
+    open(side, 1, std::make_unique<transport_hca::TrunkStream>(trunk_.at(i)->port()));
   }
 }
 
+void PathChangeRig::open(Side& side, unsigned channel,
+                         std::unique_ptr<transport_channel::Stream> stream) {
+  const transport_channel::ChannelConfig config{.host = host_of(1 - side.index),
+                                                .long_lives = long_lives_ || side.index != 0};
+  if (!side.channels.at(channel)->open(config, std::move(stream), clock_.now())) std::abort();
+}
+
 void PathChangeRig::choose(Way way) {
-  way_ = way;
+  for (const Side& side : sides_) choose(way, side.index);
+}
+
+void PathChangeRig::choose(Way way, unsigned side) {
+  sides_.at(side).way = way;
   ++epoch_;
+  for (const auto& channel : sides_.at(side).channels) channel->release(host_of(1 - side));
 }
 
 void PathChangeRig::cut() {
-  for (unsigned i = 0; i < sides_.size(); ++i) {
-    sides_.at(i).channel->close(host_of(1 - i), "cut", clock_.now());
+  for (const Side& side : sides_) {
+    for (const auto& channel : side.channels) {
+      channel->close(host_of(1 - side.index), "cut", clock_.now());
+    }
   }
   join();
 }
@@ -120,7 +143,10 @@ void PathChangeRig::turn(verbs::Budget budget) {
     verbs::Budget share = budget;
     side.vm->adapter().run(now, share);
     share = budget;
-    side.channel->poll(now, share);
+    for (const auto& channel : side.channels) {
+      share = budget;
+      channel->poll(now, share);
+    }
     for (const auto& impaired : side.impaired) {
       share = budget;
       impaired->poll(now, share);
@@ -135,7 +161,8 @@ bool PathChangeRig::run(unsigned limit) {
     turn();
     bool busy = moved_ || local_.has_work();
     for (Side& side : sides_) {
-      busy = busy || side.channel->has_work() || side.vm->adapter().has_work();
+      busy = busy || side.vm->adapter().has_work();
+      for (const auto& channel : side.channels) busy = busy || channel->has_work();
       for (const auto& impaired : side.impaired) busy = busy || impaired->has_work();
     }
     quiet = busy ? 0 : quiet + 1;
@@ -150,7 +177,7 @@ void PathChangeRig::advance(Duration duration) {
   const auto next = [this] {
     Instant first = timers_.next_deadline();
     for (const Side& side : sides_) {
-      first = std::min(first, side.channel->next_look());
+      for (const auto& channel : side.channels) first = std::min(first, channel->next_look());
       for (const auto& impaired : side.impaired) first = std::min(first, impaired->next_due());
     }
     return first;

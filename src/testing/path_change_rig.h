@@ -1,5 +1,6 @@
-// PathChangeRig: two adapters that reach each other by memory copy or over a channel, as an adapter
-// does whose VM moves to its peer's host or away from it. The test chooses the path, at any turn.
+// PathChangeRig: two adapters that reach each other by memory copy, over a channel of TCP or over
+// one of RDMA adapters, as an adapter does whose VM moves to its peer's host or away from it, or
+// whose hosts' RDMA adapters come and go. The test chooses the path, at any turn.
 //
 // Everything that a sends goes through an ImpairedTransport, whichever the path is; nothing is set
 // in it at first.
@@ -17,13 +18,15 @@
 #include "base/timers.h"
 #include "testing/engine_vm.h"
 #include "testing/fake_clock.h"
+#include "testing/fake_trunk.h"
 #include "transport/channel/channel_transport.h"
 #include "transport/impaired/impaired_transport.h"
 #include "transport/local/local_transport.h"
 
 namespace paravane::fake {
 
-enum class Way : std::uint8_t { kLocal, kChannel };
+enum class Way : std::uint8_t { kLocal, kChannel, kTrunk };
+inline constexpr std::size_t kWays = 3;
 
 class PathChangeRig {
  public:
@@ -41,7 +44,9 @@ class PathChangeRig {
 
   // Both ends know the new path at once.
   void choose(Way way);
-  // Loses what the channel has under way, answers too, and makes another one.
+  // One end alone knows it.
+  void choose(Way way, unsigned side);
+  // Loses what the channels have under way, answers too, and makes others.
   void cut();
 
   void turn(verbs::Budget budget = {.bytes = 4 << 20, .operations = 256});
@@ -60,20 +65,24 @@ class PathChangeRig {
 
     PathChangeRig* rig = nullptr;
     unsigned index = 0;
+    Way way{};
     std::unique_ptr<EventLoop> loop;
-    std::unique_ptr<transport_channel::ChannelTransport> channel;
-    std::array<std::unique_ptr<transport_impaired::ImpairedTransport>, 2> impaired;  // by Way
+    // Over TCP, and over RDMA adapters.
+    std::array<std::unique_ptr<transport_channel::ChannelTransport>, 2> channels;
+    std::array<std::unique_ptr<transport_impaired::ImpairedTransport>, kWays> impaired;  // by Way
     std::unique_ptr<EngineVm> vm;
   };
 
+  void make(Side& side, const transport_impaired::Impairment& impairment);
   void join();
+  void open(Side& side, unsigned channel, std::unique_ptr<transport_channel::Stream> stream);
 
-  Way way_;
   const bool long_lives_;
   std::uint64_t epoch_ = 1;
   FakeClock clock_;
   TimerQueue timers_;
   transport_local::LocalTransport local_;
+  std::array<std::unique_ptr<FakeTrunk>, 2> trunk_;
   std::array<Side, 2> sides_;
   bool moved_ = false;  // a socket had something in this turn
 };

@@ -19,8 +19,7 @@ void RoceRig::attach(std::array<transport_roce::FrameDoor*, 2> doors) {
   for (unsigned side = 0; side < 2; ++side) {
     roce_.attach(vm(side).adapter(), mac(side), *doors.at(side));
   }
-  directory().set_detour([this](verbs::AdapterId, const verbs::Gid&,
-                                std::optional<verbs::AdapterId>) { return &roce_; });
+  directory().set_detour([this](const fabric::Directory::Leg&) { return &roce_; });
   directory().detours_changed();
 }
 

@@ -20,17 +20,13 @@ transport_impaired::Impairment to_transport(const model::Impairment& impairment,
 
 }  // namespace
 
-Impairments::Impairments(fabric::Directory& directory, verbs::Transport& local,
-                         verbs::Transport& remote, const TurnClock& clock, VmOf vm_of)
+Impairments::Impairments(fabric::Directory& directory, std::vector<verbs::Transport*> carriers,
+                         const TurnClock& clock, VmOf vm_of)
     : directory_(directory),
-      local_(local),
-      remote_(remote),
+      carriers_(std::move(carriers)),
       clock_(clock),
       vm_of_(std::move(vm_of)) {
-  directory_.set_detour(
-      [this](verbs::AdapterId from, const verbs::Gid& dgid, std::optional<verbs::AdapterId> peer) {
-        return detour(from, dgid, peer);
-      });
+  directory_.set_detour([this](const fabric::Directory::Leg& leg) { return detour(leg); });
 }
 
 Impairments::~Impairments() {
@@ -45,11 +41,23 @@ Impairments::Place* Impairments::pick(const model::Impairment& impairment) {
   const auto free = std::ranges::find_if(places_, [](const auto& place) { return !place->spec; });
   if (free != places_.end()) return free->get();
   if (places_.size() >= model::kMaxImpairments) return nullptr;
+  return places_.emplace_back(make_place()).get();
+}
+
+std::unique_ptr<Impairments::Place> Impairments::make_place() {
   const auto find_path = [this](verbs::AdapterId from, const verbs::Gid& sgid,
                                 const verbs::Gid& dgid, verbs::GidType type) {
     return directory_.route(from, sgid, dgid, type);
   };
-  return places_.emplace_back(std::make_unique<Place>(local_, remote_, clock_, find_path)).get();
+  auto place = std::make_unique<Place>();
+  for (verbs::Transport* carrier : carriers_) {
+    place->ways.push_back(std::make_unique<ImpairedTransport>(*carrier, clock_, find_path));
+  }
+  return place;
+}
+
+void Impairments::set(Place& place, const transport_impaired::Impairment& impairment) {
+  for (const auto& way : place.ways) way->set(impairment);
 }
 
 std::optional<model::ImpairmentStatus> Impairments::set(const model::Impairment& impairment) {
@@ -58,8 +66,7 @@ std::optional<model::ImpairmentStatus> Impairments::set(const model::Impairment&
   place->spec = impairment;
   place->peer.reset();
   if (const auto gid = model::parse_gid(impairment.peer)) place->peer = verbs::Gid{*gid};
-  place->local.set(to_transport(impairment, impairment.seed));
-  place->remote.set(to_transport(impairment, impairment.seed));
+  set(*place, to_transport(impairment, impairment.seed));
   directory_.detours_changed();
   return status_of(*place);
 }
@@ -78,8 +85,7 @@ bool Impairments::clear(const std::optional<std::string>& vm) {
 void Impairments::free(Place& place) {
   place.spec.reset();
   place.peer.reset();
-  place.local.set({});
-  place.remote.set({});
+  set(place, {});
 }
 
 void Impairments::forget_vm(const std::string& vm) {
@@ -93,8 +99,7 @@ void Impairments::forget_vm(const std::string& vm) {
 
 void Impairments::forget_adapter(verbs::AdapterId adapter) {
   for (const auto& place : places_) {
-    place->local.forget(adapter);
-    place->remote.forget(adapter);
+    for (const auto& way : place->ways) way->forget(adapter);
   }
 }
 
@@ -117,24 +122,26 @@ Impairments::Place* Impairments::match(verbs::AdapterId from, const verbs::Gid& 
   return by_name != nullptr ? by_name : any;
 }
 
-verbs::Transport* Impairments::detour(verbs::AdapterId from, const verbs::Gid& dgid,
-                                      std::optional<verbs::AdapterId> peer) {
+verbs::Transport* Impairments::detour(const fabric::Directory::Leg& leg) const {
   if (places_.empty()) return nullptr;
-  Place* place = match(from, dgid, peer);
+  const Place* place = match(leg.from, leg.dgid, leg.peer);
   if (place == nullptr) return nullptr;
-  return peer ? &place->local : &place->remote;
+  const auto found = std::ranges::find(carriers_, leg.usual);
+  return found == carriers_.end() ? nullptr : place->ways.at(found - carriers_.begin()).get();
 }
 
 model::ImpairmentStatus Impairments::status_of(const Place& place) {
-  const transport_impaired::Counts& local = place.local.counts();
-  const transport_impaired::Counts& remote = place.remote.counts();
-  return {.spec = *place.spec,
-          .messages = local.messages + remote.messages,
-          .lost = local.lost + remote.lost,
-          .answers_lost = local.answers_lost + remote.answers_lost,
-          .delayed = local.delayed + remote.delayed,
-          .reordered = local.reordered + remote.reordered,
-          .rnr = local.receiver_not_ready + remote.receiver_not_ready};
+  model::ImpairmentStatus status{.spec = *place.spec};
+  for (const auto& way : place.ways) {
+    const transport_impaired::Counts& counts = way->counts();
+    status.messages += counts.messages;
+    status.lost += counts.lost;
+    status.answers_lost += counts.answers_lost;
+    status.delayed += counts.delayed;
+    status.reordered += counts.reordered;
+    status.rnr += counts.receiver_not_ready;
+  }
+  return status;
 }
 
 std::vector<model::ImpairmentStatus> Impairments::list() const {
@@ -164,14 +171,14 @@ std::vector<model::CounterGroup> Impairments::counters() const {
 
 bool Impairments::has_work() const {
   return std::ranges::any_of(places_, [](const auto& place) {
-    return place->local.has_work() || place->remote.has_work();
+    return std::ranges::any_of(place->ways, &ImpairedTransport::has_work);
   });
 }
 
 Instant Impairments::next_look() {
   Instant next = kNever;
   for (const auto& place : places_) {
-    next = std::min({next, place->local.next_due(), place->remote.next_due()});
+    for (const auto& way : place->ways) next = std::min(next, way->next_due());
   }
   return next;
 }
@@ -179,8 +186,7 @@ Instant Impairments::next_look() {
 bool Impairments::turn(Instant now, verbs::Budget& budget) {
   const verbs::Budget before = budget;
   for (const auto& place : places_) {
-    place->local.poll(now, budget);
-    place->remote.poll(now, budget);
+    for (const auto& way : place->ways) way->poll(now, budget);
   }
   return budget.bytes != before.bytes || budget.operations != before.operations;
 }

@@ -30,7 +30,8 @@ class Impairments final : public Tenant {
   using VmOf = std::function<std::string(verbs::AdapterId)>;
 
   // All outlive this, but for `vm_of`.
-  Impairments(fabric::Directory& directory, verbs::Transport& local, verbs::Transport& remote,
+  // `carriers`: the transports that are impaired.
+  Impairments(fabric::Directory& directory, std::vector<verbs::Transport*> carriers,
               const TurnClock& clock, VmOf vm_of);
   // REQUIRES: no adapter is left in the directory that could look up a path.
   ~Impairments() override;
@@ -56,27 +57,22 @@ class Impairments final : public Tenant {
  private:
   using ImpairedTransport = transport_impaired::ImpairedTransport;
   struct Place {
-    Place(verbs::Transport& local_carrier, verbs::Transport& remote_carrier, const TurnClock& clock,
-          const ImpairedTransport::FindPath& find_path)
-        : local(local_carrier, clock, find_path), remote(remote_carrier, clock, find_path) {}
-
-    std::optional<model::Impairment> spec;  // nullopt: the entry is free
-    std::optional<verbs::Gid> peer;         // if the peer is given by its address
-    ImpairedTransport local;
-    ImpairedTransport remote;
+    std::optional<model::Impairment> spec{};                 // nullopt: the entry is free
+    std::optional<verbs::Gid> peer{};                        // if the peer is given by its address
+    std::vector<std::unique_ptr<ImpairedTransport>> ways{};  // by carrier
   };
 
+  std::unique_ptr<Place> make_place();
+  static void set(Place& place, const transport_impaired::Impairment& impairment);
   static void free(Place& place);
   Place* pick(const model::Impairment& impairment);
   Place* match(verbs::AdapterId from, const verbs::Gid& dgid,
                std::optional<verbs::AdapterId> peer) const;
-  verbs::Transport* detour(verbs::AdapterId from, const verbs::Gid& dgid,
-                           std::optional<verbs::AdapterId> peer);
+  verbs::Transport* detour(const fabric::Directory::Leg& leg) const;
   static model::ImpairmentStatus status_of(const Place& place);
 
   fabric::Directory& directory_;
-  verbs::Transport& local_;
-  verbs::Transport& remote_;
+  const std::vector<verbs::Transport*> carriers_;
   const TurnClock& clock_;
   VmOf vm_of_;
   std::vector<std::unique_ptr<Place>> places_;

@@ -39,8 +39,10 @@ class ImpairmentsTest : public testing::Test {
   fake::ScriptedTransport remote_;
   std::map<AdapterId, std::string> names_{
       {AdapterId{0}, "a"}, {AdapterId{1}, "b"}, {AdapterId{2}, "c"}};
-  Impairments impairments_{rig_.directory(), rig_.local(), remote_, rig_.turn_clock(),
-                           [this](AdapterId id) { return names_[id]; }};
+  Impairments impairments_{
+      rig_.directory(), {&rig_.local(), &remote_}, rig_.turn_clock(), [this](AdapterId id) {
+        return names_[id];
+      }};
 };
 
 TEST_F(ImpairmentsTest, TouchNothingThatTheyAreNotFor) {

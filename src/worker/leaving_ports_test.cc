@@ -85,7 +85,7 @@ class LeavingPortsTest : public testing::Test {
   transport_roce::RoceTransport roce_{clock_};
   fabric::Directory gids_{local_};
   Nowhere owners_;
-  transport_channel::ChannelTransport tcp_{1, *loop_, owners_, {}};
+  transport_channel::ChannelTransport tcp_{{.incarnation = 1}, *loop_, owners_, {}};
   AtOnce mappings_;
   PortWatch::Speech speech_{
       .tell = [](const model::Event&) {},

@@ -80,7 +80,7 @@ TEST_F(PathReasonsTest, TcpSaysWhyThereIsNoChannel) {
 
 TEST_F(PathReasonsTest, APathMadeWorseOnPurposeSaysSo) {
   add_host();
-  directory().set_detour([this](auto, const auto&, auto) { return &impaired_; });
+  directory().set_detour([this](const auto&) { return &impaired_; });
   EXPECT_EQ(look(kFar), row("tcp+impaired", "on host h2; hca: no usable adapter; impaired"));
 }
 

@@ -20,11 +20,9 @@ std::string in_milliseconds(Duration time) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Channel::create(const ChannelConfig& config,
-                                                 std::unique_ptr<Stream> stream,
-                                                 verbs::Transport& transport, LinkFinder& finder,
+                                                 std::unique_ptr<Stream> stream, LinkFinder& finder,
                                                  ExtentList& scratch, Instant now) {
-  std::unique_ptr<Channel> channel(
-      new Channel(config, std::move(stream), transport, finder, scratch, now));
+  std::unique_ptr<Channel> channel(new Channel(config, std::move(stream), finder, scratch, now));
   const auto seal_with = [](const std::optional<Seal::Key>& key) -> Result<std::unique_ptr<Seal>> {
     if (!key) return nullptr;
     return Seal::create(*key);
@@ -40,11 +38,10 @@ Result<std::unique_ptr<Channel>> Channel::create(const ChannelConfig& config,
   return channel;
 }
 
-Channel::Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream,
-                 verbs::Transport& transport, LinkFinder& finder, ExtentList& scratch, Instant now)
+Channel::Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream, LinkFinder& finder,
+                 ExtentList& scratch, Instant now)
     : config_(config),
       stream_(std::move(stream)),
-      transport_(transport),
       finder_(finder),
       scratch_(scratch),
       now_(now),

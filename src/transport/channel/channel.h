@@ -117,8 +117,7 @@ class Channel {
   // `stream` is connected, and the peer on it is known to be `config.host`.
   // Errors: kIo (the cryptographic library).
   static Result<std::unique_ptr<Channel>> create(const ChannelConfig& config,
-                                                 std::unique_ptr<Stream> stream,
-                                                 verbs::Transport& transport, LinkFinder& finder,
+                                                 std::unique_ptr<Stream> stream, LinkFinder& finder,
                                                  ExtentList& scratch, Instant now);
   // REQUIRES: lose() was called.
   ~Channel();
@@ -163,9 +162,9 @@ class Channel {
   bool has_long_lives() const { return config_.long_lives && peer_has_long_lives_; }
   // The life of `qp` as the peer knows it.
   verbs::Life life_of(const verbs::QueuePair& qp) const;
-  bool is_way_of(const verbs::Path& path) const {
-    return &path.transport->carrier() == &transport_ && path.host == config_.host;
-  }
+  // Whether the path leads to the peer's host, over this channel or another one: each host chooses
+  // the channel for its own requests.
+  bool is_way_of(const verbs::Path& path) const { return path.host == config_.host; }
   std::uint32_t add(OutboundLink& link);
   void forget(OutboundLink& link, std::uint32_t number);
   void forget(InboundLink& link, std::uint32_t number);
@@ -201,8 +200,8 @@ class Channel {
   static constexpr std::size_t kMostDatagramBlocks = 16;  // 256 KiB, that wait
   static constexpr std::size_t kAfterBytes = sizeof(wire::RecordTrailer) + wire::kHeadBytes;
 
-  Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream, verbs::Transport& transport,
-          LinkFinder& finder, ExtentList& scratch, Instant now);
+  Channel(const ChannelConfig& config, std::unique_ptr<Stream> stream, LinkFinder& finder,
+          ExtentList& scratch, Instant now);
   std::optional<std::span<std::byte>> place_datagram(const wire::Datagram& frame,
                                                      std::size_t payload_bytes);
   void take_datagram_back();
@@ -262,7 +261,6 @@ class Channel {
 
   const ChannelConfig config_;
   std::unique_ptr<Stream> stream_;
-  verbs::Transport& transport_;
   LinkFinder& finder_;
   ExtentList& scratch_;
   std::string problem_;

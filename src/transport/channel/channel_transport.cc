@@ -77,12 +77,12 @@ verbs::SendRequest request_of(const wire::Datagram& frame) {
 
 }  // namespace
 
-ChannelTransport::ChannelTransport(std::uint64_t incarnation, EventLoop& loop,
-                                   const LocalOwners& owners, OnLost on_lost)
-    : incarnation_(incarnation), loop_(loop), owners_(owners), on_lost_(std::move(on_lost)) {}
+ChannelTransport::ChannelTransport(const Config& config, EventLoop& loop, const LocalOwners& owners,
+                                   Events events)
+    : config_(config), loop_(loop), owners_(owners), events_(std::move(events)) {}
 
 ChannelTransport::~ChannelTransport() {
-  on_lost_ = nullptr;
+  events_ = {};
   for (auto& [id, host] : hosts_) {
     if (host.channel) end(host, "the daemon is stopping", Instant{});
   }
@@ -105,9 +105,9 @@ void ChannelTransport::detach(verbs::Adapter& adapter) {
 
 Status ChannelTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
   close(config.host, "replaced by a newer connection", now);
-  config.incarnation = incarnation_;
+  config.incarnation = config_.incarnation;
   Host& host = hosts_[config.host];
-  auto channel = Channel::create(config, std::move(stream), *this, *this, scratch_, now);
+  auto channel = Channel::create(config, std::move(stream), *this, scratch_, now);
   if (!channel) return std::unexpected(channel.error());
   const HostId id = config.host;
   const Status watched = loop_.watch((*channel)->fd(), EPOLLIN, [this, id](std::uint32_t events) {
@@ -135,8 +135,9 @@ void ChannelTransport::end(Host& host, const std::string& reason, Instant now) {
   loop_.unwatch(host.channel->fd());
   const std::unique_ptr<Channel> channel = std::move(host.channel);
   channel->lose(now, [this, &host](QueuePair& qp) { wait_for(host, qp); });
-  if (!on_lost_) return;
-  on_lost_({.host = channel->host(), .number = channel->number(), .reason = channel->problem()});
+  if (!events_.on_lost) return;
+  events_.on_lost(
+      {.host = channel->host(), .number = channel->number(), .reason = channel->problem()});
 }
 
 const Channel* ChannelTransport::channel_to(HostId id) const {
@@ -242,7 +243,7 @@ InboundLink* ChannelTransport::find_responder(const wire::Open& frame, HostId ho
     return nullptr;
   }
   const Path* path = qp->path();
-  if (!carries(path) || path->host != host) return nullptr;
+  if (path == nullptr || path->host != host) return nullptr;
   // The adapter was found in that segment, and no path leads out of its adapter's.
   assert(path->segment == segment);
   return &link_of(*qp).inbound;
@@ -255,8 +256,7 @@ QueuePair* ChannelTransport::datagram_target(const wire::Datagram& frame, HostId
   QueuePair* qp = local_qp(segment, Gid{frame.dest_gid}, *type, frame.dest_qpn.get());
   if (qp == nullptr) return nullptr;
   const std::optional<Path> back = qp->adapter().fabric().find(Gid{frame.source_gid}, *type);
-  const bool is_the_way =
-      back && &back->transport->carrier() == this && back->host == host && back->segment == segment;
+  const bool is_the_way = back && back->host == host && back->segment == segment;
   return is_the_way ? qp : nullptr;
 }
 
@@ -296,9 +296,19 @@ void ChannelTransport::end_datagram(const ArrivingDatagram& datagram, bool is_wh
   qp->responder().end_arrival(datagram.arrival, is_whole && may_reach);
 }
 
-void ChannelTransport::announce(Host& host) {
-  host.announced = true;
+void ChannelTransport::release(HostId id) {
+  const auto found = hosts_.find(id);
+  if (found != hosts_.end()) call_all(found->second);
+}
+
+void ChannelTransport::call_all(Host& host) {
   while (QueuePair* qp = host.waiting.call()) qp->on_path_back();
+}
+
+void ChannelTransport::announce(HostId id, Host& host) {
+  host.announced = true;
+  call_all(host);
+  if (events_.on_open) events_.on_open(id);
 }
 
 // Hosts in turn: a different one is first in each call.
@@ -307,19 +317,20 @@ void ChannelTransport::poll(Instant now, verbs::Budget& budget) {
   auto next = std::next(hosts_.begin(), static_cast<std::ptrdiff_t>(first));
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (next == hosts_.end()) next = hosts_.begin();
+    const HostId id = next->first;
     Host& host = next->second;
     ++next;
     if (!host.channel) continue;
     host.channel->keep_alive(now);
     host.channel->poll(now, budget);
-    look_after(host, now);
+    look_after(id, host, now);
   }
 }
 
-void ChannelTransport::look_after(Host& host, Instant now) {
+void ChannelTransport::look_after(HostId id, Host& host, Instant now) {
   const Channel& channel = *host.channel;
   if (channel.broken()) return end(host, channel.problem(), now);
-  if (channel.is_open() && !host.announced) announce(host);
+  if (channel.is_open() && !host.announced) announce(id, host);
   if (channel.wants_writable() == host.watches_writable) return;
   host.watches_writable = channel.wants_writable();
   const std::uint32_t events = host.watches_writable ? EPOLLIN | EPOLLOUT : EPOLLIN;

@@ -1,5 +1,6 @@
 // ChannelTransport connects adapters of this host with adapters of other hosts, over one
-// connection (Channel) per host. docs/tcp-channel.md describes the protocol.
+// connection (Channel) per host. docs/tcp-channel.md describes the protocol. A host has one such
+// transport for each kind of connection: over TCP, and over RDMA adapters.
 //
 // Other code establishes and authenticates a connection and hands it over with open(). When a
 // channel is lost, its outstanding requests end without a response, and the requesters wait for
@@ -52,11 +53,19 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   // The number of requests of one queue pair in progress at once.
   static constexpr std::uint32_t kDepth = 64;
 
-  // `incarnation`: a random number of this daemon, not 0. `loop` is the owner thread's. `on_lost`
-  // is called for each channel that ends, with the reason. All outlive the transport.
-  using OnLost = std::function<void(const LostChannel& lost)>;
-  ChannelTransport(std::uint64_t incarnation, EventLoop& loop, const LocalOwners& owners,
-                   OnLost on_lost);
+  struct Config {
+    std::uint64_t incarnation = 0;  // a random number of this daemon, not 0
+    std::string_view name = "tcp";  // of the path; a literal
+  };
+  // A function that is null is not called.
+  struct Events {
+    // A channel has ended.
+    std::function<void(const LostChannel& lost)> on_lost{};
+    // A channel's handshake is complete.
+    std::function<void(verbs::HostId host)> on_open{};
+  };
+  // `loop` is the owner thread's. All outlive the transport.
+  ChannelTransport(const Config& config, EventLoop& loop, const LocalOwners& owners, Events events);
   ~ChannelTransport() override;
 
   // REQUIRES: an attached adapter is detached before it is destroyed; adapter ids are
@@ -70,9 +79,12 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void close(verbs::HostId host, const std::string& reason, Instant now);
   // nullptr: there is no channel, or its handshake is not complete.
   const Channel* channel_to(verbs::HostId host) const;
+  // The path to this host leads over another transport from now on. Queue pairs that wait for a
+  // channel to it try again at once.
+  void release(verbs::HostId host);
 
   // ---- Transport ----
-  std::string_view name() const override { return "tcp"; }
+  std::string_view name() const override { return config_.name; }
   std::uint32_t depth() const override { return kDepth; }
   std::optional<verbs::Outcome> submit(verbs::QueuePair& qp, const verbs::Path& path,
                                        const verbs::SendRequest& request,
@@ -121,14 +133,15 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   verbs::QueuePair* local_qp(verbs::SegmentId segment, const verbs::Gid& gid, verbs::GidType type,
                              std::uint32_t number) const;
   void wait_for(Host& host, verbs::QueuePair& qp);
-  void announce(Host& host);
-  void look_after(Host& host, Instant now);
+  static void call_all(Host& host);
+  void announce(verbs::HostId id, Host& host);
+  void look_after(verbs::HostId id, Host& host, Instant now);
   void end(Host& host, const std::string& reason, Instant now);
 
-  const std::uint64_t incarnation_;
+  const Config config_;
   EventLoop& loop_;
   const LocalOwners& owners_;
-  OnLost on_lost_;
+  Events events_;
   std::vector<verbs::Adapter*> adapters_;  // by AdapterId
   std::map<verbs::HostId, Host> hosts_;
   std::size_t turn_ = 0;

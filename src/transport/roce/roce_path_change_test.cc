@@ -41,8 +41,7 @@ class RocePathChange : public testing::Test {
   void connect() { rig_.connect(rig_.a(), *qp_a_, rig_.b(), *qp_b_, attributes_); }
   void lead_by_memory(bool by_memory) {
     rig_.directory().set_detour(
-        [this, by_memory](verbs::AdapterId, const verbs::Gid&,
-                          std::optional<verbs::AdapterId>) -> verbs::Transport* {
+        [this, by_memory](const fabric::Directory::Leg&) -> verbs::Transport* {
           if (by_memory) return nullptr;
           return &rig_.roce();
         });

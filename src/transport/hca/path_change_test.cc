@@ -26,6 +26,7 @@ constexpr std::uint64_t kBytes = 40'000;  // of a message: several turns of a sm
 struct Change {
   WrOpcode opcode;
   Way from;
+  Way to;
   bool cuts;  // the channel ends when the path changes, and with it the answers on their way
   transport_impaired::Impairment impairment{};
 };
@@ -41,7 +42,9 @@ std::string name_of(const testing::TestParamInfo<Change>& info) {
       {WrOpcode::kCompareAndSwap, "CompareAndSwap"},
       {WrOpcode::kFetchAndAdd, "FetchAndAdd"}};
   const Change& change = info.param;
-  return kNames.at(change.opcode) + (change.from == Way::kLocal ? "Leaves" : "Comes") +
+  static const std::map<Way, std::string> kWayNames = {
+      {Way::kLocal, "Local"}, {Way::kChannel, "Tcp"}, {Way::kTrunk, "Hca"}};
+  return kNames.at(change.opcode) + kWayNames.at(change.from) + "To" + kWayNames.at(change.to) +
          (change.cuts ? "Cut" : "") + (change.impairment.loss != 0 ? "Lossy" : "");
 }
 
@@ -53,12 +56,24 @@ std::vector<Change> changes() {
         WrOpcode::kSendWithInvalidate, WrOpcode::kRdmaRead, WrOpcode::kCompareAndSwap,
         WrOpcode::kFetchAndAdd}) {
     for (const auto& impairment : {transport_impaired::Impairment{}, lossy}) {
-      all.push_back({opcode, Way::kLocal, false, impairment});
-      all.push_back({opcode, Way::kChannel, false, impairment});
-      all.push_back({opcode, Way::kChannel, true, impairment});
+      for (const Way from : {Way::kLocal, Way::kChannel, Way::kTrunk}) {
+        for (const Way to : {Way::kLocal, Way::kChannel, Way::kTrunk}) {
+          if (from == to) continue;
+          all.push_back({opcode, from, to, false, impairment});
+          if (from != Way::kLocal) all.push_back({opcode, from, to, true, impairment});
+        }
+      }
     }
   }
   return all;
+}
+
+std::vector<Change> changes_of_channel() {
+  std::vector<Change> some = changes();
+  std::erase_if(some, [](const Change& change) {
+    return change.from == Way::kLocal || change.to == Way::kLocal;
+  });
+  return some;
 }
 
 // One connection from a to b with requests of one kind, each of which leaves a trace.
@@ -181,21 +196,21 @@ class Talk {
 class PathChange : public testing::TestWithParam<Change> {};
 INSTANTIATE_TEST_SUITE_P(Each, PathChange, testing::ValuesIn(changes()), name_of);
 
-Way other(Way way) {
-  return way == Way::kLocal ? Way::kChannel : Way::kLocal;
-}
+// Between TCP and RDMA adapters, with both hosts where they are.
+class ChannelChange : public PathChange {};
+INSTANTIATE_TEST_SUITE_P(Each, ChannelChange, testing::ValuesIn(changes_of_channel()), name_of);
 
 TEST_P(PathChange, AfterAnyTurnNothingIsLostOrDoneTwice) {
   const Change& change = GetParam();
   bool was_under_way = false;
-  for (int turns = 0; turns < 24; ++turns) {
+  for (const int turns : {0, 1, 2, 3, 5, 8, 12, 17, 23}) {
     SCOPED_TRACE(turns);
     PathChangeRig rig(change.from, change.impairment);
     Talk talk(rig, change.opcode);
     talk.post_all();
     for (int i = 0; i < turns; ++i) rig.turn({.bytes = 16'384, .operations = 1});
     was_under_way = was_under_way || (turns > 0 && talk.completed() < kRequests);
-    rig.choose(other(change.from));
+    rig.choose(change.to);
     if (change.cuts) rig.cut();
     rig.advance(milliseconds(2'000));
     talk.expect_all_done_once();
@@ -207,12 +222,12 @@ TEST_P(PathChange, AfterAnyTurnNothingIsLostOrDoneTwice) {
 // And back, while what was under way on the way there waits.
 TEST_P(PathChange, ThereAndBackNothingIsLostOrDoneTwice) {
   const Change& change = GetParam();
-  for (int turns = 1; turns < 16; ++turns) {
+  for (const int turns : {1, 2, 4, 7, 11, 15}) {
     SCOPED_TRACE(turns);
     PathChangeRig rig(change.from, change.impairment);
     Talk talk(rig, change.opcode);
     talk.post_all();
-    for (const Way way : {other(change.from), change.from, other(change.from)}) {
+    for (const Way way : {change.to, change.from, change.to}) {
       for (int i = 0; i < turns; ++i) rig.turn({.bytes = 16'384, .operations = 1});
       rig.choose(way);
       if (change.cuts) rig.cut();
@@ -221,6 +236,28 @@ TEST_P(PathChange, ThereAndBackNothingIsLostOrDoneTwice) {
     rig.advance(milliseconds(3'000));
     talk.expect_all_done_once();
     if (HasFailure()) return;
+  }
+}
+
+// Each host learns of a trunk by itself. A request goes by the requester's choice, and the
+// responder takes it from either channel.
+TEST_P(ChannelChange, OneHostKnowsItLater) {
+  const Change& change = GetParam();
+  for (const unsigned first : {0U, 1U}) {
+    for (const int turns : {1, 3, 6, 10, 15}) {
+      SCOPED_TRACE(turns);
+      PathChangeRig rig(change.from, change.impairment);
+      Talk talk(rig, change.opcode);
+      talk.post_all();
+      for (int i = 0; i < turns; ++i) rig.turn({.bytes = 16'384, .operations = 1});
+      rig.choose(change.to, first);
+      if (change.cuts) rig.cut();
+      for (int i = 0; i < turns; ++i) rig.turn({.bytes = 16'384, .operations = 1});
+      rig.choose(change.to, 1 - first);
+      rig.advance(milliseconds(2'000));
+      talk.expect_all_done_once();
+      if (HasFailure()) return;
+    }
   }
 }
 
