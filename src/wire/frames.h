@@ -42,6 +42,9 @@ enum class FrameKind : std::uint8_t {
   kReady = 26,
   // In both directions, without a link.
   kDatagram = 30,
+  // Of a trunk (trunk_frames.h).
+  kTrunkOffer = 40,
+  kTrunkReady = 41,
 };
 
 struct FrameHeader {
@@ -55,6 +58,7 @@ inline constexpr std::uint16_t kProtocolVersion = 1;
 
 // Bits of Hello::capabilities.
 inline constexpr std::uint32_t kLongLives = 1;  // Open and Opened have LifeTops
+inline constexpr std::uint32_t kTrunks = 2;     // the frames of trunk_frames.h
 
 struct Hello {
   static constexpr FrameKind kKind = FrameKind::kHello;

@@ -50,6 +50,7 @@
 #include "wire/block_reader.h"
 #include "wire/frames.h"
 #include "wire/record.h"
+#include "wire/trunk_frames.h"
 
 namespace paravane::transport_channel {
 
@@ -89,6 +90,9 @@ class LinkFinder {
                               std::uint64_t length, ExtentList& out) = 0;
   virtual void end_datagram(const ArrivingDatagram& datagram, bool is_whole,
                             verbs::HostId host) = 0;
+  // The peer arranges a trunk.
+  virtual void on_trunk_offer(const wire::TrunkOffer& frame, verbs::HostId host) = 0;
+  virtual void on_trunk_ready(const wire::TrunkReady& frame, verbs::HostId host) = 0;
 };
 
 struct ChannelConfig {
@@ -105,6 +109,10 @@ struct ChannelConfig {
   bool seals_payload = true;
   // False: as hosts of earlier releases, which know no lives of 128 bits.
   bool long_lives = true;
+  // Whether trunks are arranged in this channel; and whether this host leads there
+  // (wire/trunk_frames.h), because it has dialed the channel.
+  bool arranges_trunks = false;
+  bool leads = false;
   Duration ping_after = std::chrono::milliseconds(500);
   Duration dead_after = std::chrono::seconds(3);
   // The channel also ends if the host sends data, but does not respond to a request that it has
@@ -150,6 +158,13 @@ class Channel {
   bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
   bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
 
+  // ---- Trunks ---- Whether the peer arranges them. REQUIRES of the others: it does. What was to
+  // be sent of the same kind, and was not, is not sent any more.
+  bool peer_arranges_trunks() const { return config_.arranges_trunks && peer_knows_trunks_; }
+  void send_trunk_offer(const wire::TrunkOffer& frame) { trunk_offer_due_ = frame; }
+  void send_trunk_ready(const wire::TrunkReady& frame) { trunk_ready_due_ = frame; }
+
+  const ChannelConfig& config() const { return config_; }
   const ChannelCounters& counters() const { return counters_; }
   verbs::HostId host() const { return config_.host; }
   std::uint64_t number() const { return config_.number; }
@@ -222,6 +237,7 @@ class Channel {
   void take_block();
   void take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes);
   void take_hello(const wire::Hello& frame);
+  bool take_trunk_frame(const wire::RawFrame& frame);
   std::optional<LinkLives> lives_of(const wire::Open& frame, std::span<const std::byte> more) const;
   bool take_open(const wire::Open& frame, std::span<const std::byte> more);
   template <typename Frame, typename Act>
@@ -276,6 +292,7 @@ class Channel {
   Pace pace_;
   std::uint64_t peer_incarnation_ = 0;
   bool peer_has_long_lives_ = false;
+  bool peer_knows_trunks_ = false;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
   std::unordered_map<std::uint32_t, InboundLink*> inbound_;
@@ -317,6 +334,8 @@ class Channel {
   bool hello_due_ = true;
   bool ping_due_ = false;
   std::optional<std::uint64_t> pong_due_;
+  std::optional<wire::TrunkOffer> trunk_offer_due_;
+  std::optional<wire::TrunkReady> trunk_ready_due_;
   // Datagrams that wait, as they are sent; the last block takes more, unless it is closed.
   // None is empty.
   std::deque<std::unique_ptr<wire::BlockWriter>> datagrams_;

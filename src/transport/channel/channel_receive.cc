@@ -230,6 +230,8 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
       });
       break;
     case FrameKind::kDatagram: good = take_datagram(frame, direct_bytes); break;
+    case FrameKind::kTrunkOffer:
+    case FrameKind::kTrunkReady: good = take_trunk_frame(frame); break;
     case FrameKind::kPadding:
     default: good = false;
   }
@@ -252,6 +254,18 @@ void Channel::take_hello(const wire::Hello& hello) {
   }
   peer_incarnation_ = hello.incarnation.get();
   peer_has_long_lives_ = (hello.capabilities.get() & wire::kLongLives) != 0;
+  peer_knows_trunks_ = (hello.capabilities.get() & wire::kTrunks) != 0;
+}
+
+bool Channel::take_trunk_frame(const wire::RawFrame& frame) {
+  if (!peer_arranges_trunks()) return false;
+  if (const auto offer = frame.as<wire::TrunkOffer>()) {
+    finder_.on_trunk_offer(*offer, config_.host);
+    return true;
+  }
+  const auto ready = frame.as<wire::TrunkReady>();
+  if (ready) finder_.on_trunk_ready(*ready, config_.host);
+  return ready.has_value();
 }
 
 // nullopt: the peer has broken the rules.

@@ -76,7 +76,8 @@ void Channel::compose_own() {
     block.add(wire::Hello{.magic = Le64(wire::kHelloMagic),
                           .lowest_version = Le16(wire::kProtocolVersion),
                           .highest_version = Le16(wire::kProtocolVersion),
-                          .capabilities = Le32(config_.long_lives ? wire::kLongLives : 0),
+                          .capabilities = Le32((config_.long_lives ? wire::kLongLives : 0) |
+                                               (config_.arranges_trunks ? wire::kTrunks : 0)),
                           .incarnation = Le64(config_.incarnation)});
   }
   if (std::exchange(ping_due_, false)) {
@@ -85,6 +86,8 @@ void Channel::compose_own() {
   if (const auto number = std::exchange(pong_due_, std::nullopt)) {
     block.add(wire::Pong{.number = Le64(*number)});
   }
+  if (const auto offer = std::exchange(trunk_offer_due_, std::nullopt)) block.add(*offer);
+  if (const auto ready = std::exchange(trunk_ready_due_, std::nullopt)) block.add(*ready);
   for (std::size_t i = 0; i < kMostEach && !closed_due_.empty(); ++i) {
     block.add(wire::Closed{.link = Le32(*closed_due_.begin())});
     closed_due_.erase(closed_due_.begin());

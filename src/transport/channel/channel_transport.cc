@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "transport/channel/trunk_keys.h"
 #include "verbs/connection.h"
 #include "verbs/responder.h"
 
@@ -106,6 +107,7 @@ void ChannelTransport::detach(verbs::Adapter& adapter) {
 Status ChannelTransport::open(ChannelConfig config, std::unique_ptr<Stream> stream, Instant now) {
   close(config.host, "replaced by a newer connection", now);
   config.incarnation = config_.incarnation;
+  config.arranges_trunks = config_.arranges_trunks;
   Host& host = hosts_[config.host];
   auto channel = Channel::create(config, std::move(stream), *this, scratch_, now);
   if (!channel) return std::unexpected(channel.error());
@@ -144,6 +146,45 @@ const Channel* ChannelTransport::channel_to(HostId id) const {
   const auto found = hosts_.find(id);
   if (found == hosts_.end() || !found->second.channel) return nullptr;
   return found->second.channel->is_open() ? found->second.channel.get() : nullptr;
+}
+
+// nullptr: none, in which trunks are arranged.
+Channel* ChannelTransport::arranging_channel_to(HostId id) const {
+  const auto found = hosts_.find(id);
+  if (found == hosts_.end() || !found->second.channel) return nullptr;
+  Channel* channel = found->second.channel.get();
+  return channel->is_open() && channel->peer_arranges_trunks() ? channel : nullptr;
+}
+
+void ChannelTransport::send_trunk_offer(HostId host, const wire::TrunkOffer& frame) {
+  if (Channel* channel = arranging_channel_to(host)) channel->send_trunk_offer(frame);
+}
+
+void ChannelTransport::send_trunk_ready(HostId host, const wire::TrunkReady& frame) {
+  if (Channel* channel = arranging_channel_to(host)) channel->send_trunk_ready(frame);
+}
+
+Result<ChannelConfig> ChannelTransport::trunk_config(HostId host, const wire::TrunkNonce& own,
+                                                     const wire::TrunkNonce& peer) const {
+  const Channel* channel = channel_to(host);
+  if (channel == nullptr) return fail(Errc::kBadState, "the channel over TCP has ended");
+  const ChannelConfig& over_tcp = channel->config();
+  const auto send_key = derive_trunk_key(over_tcp.send_key, own, peer);
+  if (!send_key) return std::unexpected(send_key.error());
+  const auto receive_key = derive_trunk_key(over_tcp.receive_key, peer, own);
+  if (!receive_key) return std::unexpected(receive_key.error());
+  return ChannelConfig{.host = host,
+                       .send_key = *send_key,
+                       .receive_key = *receive_key,
+                       .seals_payload = over_tcp.seals_payload};
+}
+
+void ChannelTransport::on_trunk_offer(const wire::TrunkOffer& frame, HostId host) {
+  if (events_.on_trunk_offer) events_.on_trunk_offer(host, frame);
+}
+
+void ChannelTransport::on_trunk_ready(const wire::TrunkReady& frame, HostId host) {
+  if (events_.on_trunk_ready) events_.on_trunk_ready(host, frame);
 }
 
 QpLink* ChannelTransport::known_link_of(const QueuePair& qp) const {

@@ -56,6 +56,7 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   struct Config {
     std::uint64_t incarnation = 0;  // a random number of this daemon, not 0
     std::string_view name = "tcp";  // of the path; a literal
+    bool arranges_trunks = false;   // in its channels
   };
   // A function that is null is not called.
   struct Events {
@@ -63,6 +64,9 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
     std::function<void(const LostChannel& lost)> on_lost{};
     // A channel's handshake is complete.
     std::function<void(verbs::HostId host)> on_open{};
+    // The peer arranges a trunk, in a channel that is open.
+    std::function<void(verbs::HostId host, const wire::TrunkOffer& frame)> on_trunk_offer{};
+    std::function<void(verbs::HostId host, const wire::TrunkReady& frame)> on_trunk_ready{};
   };
   // `loop` is the owner thread's. All outlive the transport.
   ChannelTransport(const Config& config, EventLoop& loop, const LocalOwners& owners, Events events);
@@ -79,6 +83,14 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void close(verbs::HostId host, const std::string& reason, Instant now);
   // nullptr: there is no channel, or its handshake is not complete.
   const Channel* channel_to(verbs::HostId host) const;
+  // Sends a frame in the open channel to that host, if its host arranges trunks. What was to be
+  // sent of the same kind, and was not, is not sent any more.
+  void send_trunk_offer(verbs::HostId host, const wire::TrunkOffer& frame);
+  void send_trunk_ready(verbs::HostId host, const wire::TrunkReady& frame);
+  // The configuration of a channel over the trunk of these offers. Errors: kBadState (there is no
+  // channel to that host any more), kIo (no keys).
+  Result<ChannelConfig> trunk_config(verbs::HostId host, const wire::TrunkNonce& own,
+                                     const wire::TrunkNonce& peer) const;
   // The path to this host leads over another transport from now on. Queue pairs that wait for a
   // channel to it try again at once.
   void release(verbs::HostId host);
@@ -124,6 +136,8 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   bool place_datagram(const ArrivingDatagram& datagram, std::uint64_t from, std::uint64_t length,
                       ExtentList& out) override;
   void end_datagram(const ArrivingDatagram& datagram, bool is_whole, verbs::HostId host) override;
+  void on_trunk_offer(const wire::TrunkOffer& frame, verbs::HostId host) override;
+  void on_trunk_ready(const wire::TrunkReady& frame, verbs::HostId host) override;
   // The queue pair to which a datagram of a peer on `host` may be delivered; nullptr: none.
   verbs::QueuePair* datagram_target(const wire::Datagram& frame, verbs::HostId host) const;
   verbs::QueuePair* qp_of(const ArrivingDatagram& datagram) const;
@@ -133,6 +147,7 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   verbs::QueuePair* local_qp(verbs::SegmentId segment, const verbs::Gid& gid, verbs::GidType type,
                              std::uint32_t number) const;
   void wait_for(Host& host, verbs::QueuePair& qp);
+  Channel* arranging_channel_to(verbs::HostId host) const;
   static void call_all(Host& host);
   void announce(verbs::HostId id, Host& host);
   void look_after(verbs::HostId id, Host& host, Instant now);

@@ -1,0 +1,57 @@
+// Defines the frames by which two hosts arrange a trunk, a channel over their RDMA adapters
+// (docs/hca.md). They travel in the channel over TCP, between hosts that both say kTrunks.
+//
+// One of the two leads: the one that has dialed the channel. It offers a queue pair of its adapter.
+// The other connects one of its own to it, and answers with that. The leading host connects its
+// queue pair to the answer, and says so; then both may use the trunk. A host that has no adapter to
+// use says why instead, and that it has one again when it has.
+//
+// All integers are little-endian. Plain values; any thread.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/frames.h"
+
+namespace paravane::wire {
+
+enum class TrunkState : std::uint8_t {
+  kOffered = 0,    // the queue pair of this frame
+  kNoAdapter = 1,  // the host has none to use
+  kOff = 2,        // by policy
+  kEncrypted = 3,  // its channels are encrypted, and a trunk would not be
+  kPortDown = 4,
+  kIwarp = 5,  // connects its queue pairs in another way
+  kFailed = 6,
+  kPreparing = 7,
+  kWilling = 8,  // of the host that does not lead: it awaits an offer
+};
+
+inline constexpr std::size_t kTrunkNonceBytes = 32;
+using TrunkNonce = std::array<std::byte, kTrunkNonceBytes>;
+
+struct TrunkOffer {
+  static constexpr FrameKind kKind = FrameKind::kTrunkOffer;
+  FrameHeader header{};
+  Le8 state;  // TrunkState; but for kOffered, what follows is 0
+  Le8 is_infiniband;
+  Le16 lid;
+  Le64 number;  // of the leading host's offer, rising; never 0; an answer has that of its offer
+  Le32 qpn;
+  Le32 psn;
+  Le32 path_mtu_bytes;
+  GidBytes gid;
+  TrunkNonce nonce;  // random; the keys of the trunk are made of both
+};
+
+// The leading host's queue pair is connected to the answer.
+struct TrunkReady {
+  static constexpr FrameKind kKind = FrameKind::kTrunkReady;
+  FrameHeader header{};
+  Le64 number;  // of its offer
+};
+
+}  // namespace paravane::wire
