@@ -19,6 +19,8 @@
 
 namespace paravane::fake {
 
+struct FakeTrunkEnd;
+
 class FakeTrunk {
  public:
   // Both ends. Each may go away before the other.
@@ -38,11 +40,9 @@ class FakeTrunk {
   // Of messages of this end, since the peer had no buffer for them.
   std::uint64_t waited() const;
 
-  struct End;
-
  private:
-  explicit FakeTrunk(std::shared_ptr<End> end) : end_(std::move(end)) {}
-  std::shared_ptr<End> end_;
+  explicit FakeTrunk(std::shared_ptr<FakeTrunkEnd> end) : end_(std::move(end)) {}
+  std::shared_ptr<FakeTrunkEnd> end_;
 };
 
 }  // namespace paravane::fake

@@ -14,6 +14,7 @@ struct TrunkAddress {
   std::uint32_t qpn = 0;               // 24 bits
   std::uint32_t psn = 0;               // that its first packet has; 24 bits
   std::array<std::byte, 16> gid{};     // of the adapter's port; RoCE v2
+  bool is_infiniband = false;          // else Ethernet
   std::uint16_t lid = 0;               // InfiniBand only
   std::uint32_t path_mtu_bytes = 256;  // 256 to 4096, a power of 2
 

@@ -27,8 +27,13 @@ std::size_t bytes_of(std::span<const iovec> pieces) {
 
 }  // namespace
 
-TrunkStream::TrunkStream(std::unique_ptr<TrunkPort> port) : port_(std::move(port)) {
+TrunkStream::TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire)
+    : port_(std::move(port)), retire_(std::move(retire)) {
   for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) free_.push(buffer);
+}
+
+TrunkStream::~TrunkStream() {
+  if (retire_) retire_(std::move(port_));
 }
 
 void TrunkStream::break_off(std::string problem) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,7 +26,13 @@ namespace paravane::transport_hca {
 
 class TrunkStream final : public transport_channel::Stream {
  public:
-  explicit TrunkStream(std::unique_ptr<TrunkPort> port);
+  // `retire`: takes the port when the stream ends, because an adapter's driver may take a while to
+  // end it; null: it is ended at once.
+  using Retire = std::function<void(std::unique_ptr<TrunkPort>)>;
+  explicit TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire = nullptr);
+  ~TrunkStream() override;
+  TrunkStream(const TrunkStream&) = delete;
+  TrunkStream& operator=(const TrunkStream&) = delete;
 
   int fd() const override { return port_->fd(); }
   bool has_one_event() const override { return true; }
@@ -64,6 +71,7 @@ class TrunkStream final : public transport_channel::Stream {
   std::size_t gather(std::span<const iovec> from, std::size_t skip);
 
   std::unique_ptr<TrunkPort> port_;
+  Retire retire_;
   std::string problem_;
   bool armed_ = false;
 

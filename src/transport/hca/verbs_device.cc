@@ -1,11 +1,17 @@
 #include "transport/hca/verbs_device.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <span>
 #include <utility>
+
+#include "transport/hca/verbs_port.h"
 
 namespace paravane::transport_hca {
 namespace {
@@ -17,6 +23,16 @@ bool is_ipv4(const ibv_gid& gid) {
          raw[10] == 0xFF && raw[11] == 0xFF;
 }
 
+// `text`: an IP address, or empty.
+bool is_address(const ibv_gid& gid, const std::string& text) {
+  std::array<std::uint8_t, 16> bytes{};
+  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) {
+    bytes[10] = bytes[11] = 0xFF;
+    if (::inet_pton(AF_INET, text.c_str(), bytes.data() + 12) != 1) return false;
+  }
+  return std::memcmp(gid.raw, bytes.data(), bytes.size()) == 0;
+}
+
 class DeviceList {
  public:
   DeviceList() : list_(ibv_get_device_list(&count_)) {}
@@ -26,6 +42,7 @@ class DeviceList {
   DeviceList(const DeviceList&) = delete;
   DeviceList& operator=(const DeviceList&) = delete;
 
+  bool empty() const { return list_ == nullptr || count_ == 0; }
   ibv_device* find(const std::string& name) const {
     const std::span devices(list_, list_ != nullptr ? static_cast<std::size_t>(count_) : 0);
     const auto found = std::ranges::find_if(
@@ -40,58 +57,95 @@ class DeviceList {
 
 }  // namespace
 
-void VerbsDevice::load_providers() {
+bool VerbsDevice::load_providers() {
   const DeviceList loaded;
+  return !loaded.empty();
 }
 
 VerbsDevice::~VerbsDevice() = default;
 
-Result<std::shared_ptr<VerbsDevice>> VerbsDevice::open(const std::string& name, std::uint8_t port) {
+Result<std::shared_ptr<TrunkDevice>> VerbsDevice::open(const TrunkAdapter& adapter) {
   const DeviceList list;
-  ibv_device* device = list.find(name);
-  if (device == nullptr) return fail(Errc::kNotFound, fmt::format("no RDMA device {}", name));
+  ibv_device* device = list.find(adapter.device);
+  if (device == nullptr) {
+    return fail(Errc::kNotFound, fmt::format("there is no RDMA device {}", adapter.device));
+  }
   if (device->transport_type != IBV_TRANSPORT_IB) {
-    return fail(Errc::kUnsupported, fmt::format("{} is iWARP", name));
+    return fail(Errc::kUnsupported, fmt::format("{} is iWARP", adapter.device));
   }
-  std::shared_ptr<VerbsDevice> made(new VerbsDevice(name, port));
-  made->context_.reset(ibv_open_device(device));
-  if (!made->context_) return fail_by_system(Errc::kIo, fmt::format("cannot open {}", name), errno);
-  made->domain_.reset(ibv_alloc_pd(made->context()));
-  if (!made->domain_) {
-    return fail_by_system(Errc::kIo, fmt::format("{}: no protection domain", name), errno);
-  }
-  if (const int error = ibv_query_port(made->context(), port, &made->attributes_); error != 0) {
-    return fail_by_system(Errc::kIo, fmt::format("cannot query port {} of {}", port, name), error);
-  }
-  if (made->attributes_.state != IBV_PORT_ACTIVE) {
-    return fail(Errc::kBadState, fmt::format("port {} of {} is {}", port, name,
-                                             ibv_port_state_str(made->attributes_.state)));
+  std::shared_ptr<VerbsDevice> made(new VerbsDevice(adapter));
+  if (const Status opened = made->open_context(*device); !opened) {
+    return std::unexpected(opened.error());
   }
   if (const Status found = made->find_gid(); !found) return std::unexpected(found.error());
   return made;
+}
+
+Status VerbsDevice::open_context(ibv_device& device) {
+  context_.reset(ibv_open_device(&device));
+  if (!context_) return fail_by_system(Errc::kIo, fmt::format("cannot open {}", name()), errno);
+  if (::fcntl(fd(), F_SETFL, O_NONBLOCK) != 0) return fail_by_system(Errc::kIo, name(), errno);
+  domain_.reset(ibv_alloc_pd(context()));
+  if (!domain_) {
+    return fail_by_system(Errc::kIo, fmt::format("{}: no protection domain", name()), errno);
+  }
+  if (const int error = ibv_query_port(context(), port(), &attributes_); error != 0) {
+    return fail_by_system(Errc::kIo, fmt::format("cannot query port {} of {}", port(), name()),
+                          error);
+  }
+  if (attributes_.state == IBV_PORT_ACTIVE) return {};
+  return fail(Errc::kBadState, fmt::format("port {} of {} is not active ({})", port(), name(),
+                                           ibv_port_state_str(attributes_.state)));
 }
 
 // InfiniBand has one for sure.
 Status VerbsDevice::find_gid() {
   const bool is_roce = attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
   const std::uint32_t wanted = is_roce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
-  bool found = false;
+  int best = 0;
   for (int index = 0; index < attributes_.gid_tbl_len; ++index) {
     ibv_gid_entry entry{};
     const auto at = static_cast<std::uint32_t>(index);
-    if (ibv_query_gid_ex(context(), port_, at, &entry, 0) != 0 || entry.gid_type != wanted) {
+    if (ibv_query_gid_ex(context(), port(), at, &entry, 0) != 0 || entry.gid_type != wanted) {
       continue;
     }
-    if (!found) gid_ = entry;
-    found = true;
-    if (!is_roce) break;
-    if (is_ipv4(entry.gid)) {
-      gid_ = entry;
-      break;
-    }
+    if (rank(entry) <= best) continue;
+    best = rank(entry);
+    gid_ = entry;
   }
-  if (found) return {};
-  return fail(Errc::kBadState, fmt::format("port {} of {} has no GID for RoCE v2", port_, name_));
+  if (best > 0) return {};
+  return fail(Errc::kBadState, fmt::format("port {} of {} has no GID for RoCE v2", port(), name()));
+}
+
+// The higher, the better.
+int VerbsDevice::rank(const ibv_gid_entry& entry) const {
+  if (is_address(entry.gid, adapter_.address)) return 3;
+  return is_ipv4(entry.gid) ? 2 : 1;
+}
+
+Result<std::unique_ptr<FreshTrunkPort>> VerbsDevice::make_port() {
+  auto port = VerbsPort::create(shared_from_this());
+  if (!port) return std::unexpected(port.error());
+  return std::move(*port);
+}
+
+std::string VerbsDevice::take_trouble() {
+  std::string trouble;
+  ibv_async_event event{};
+  while (trouble.empty() && ibv_get_async_event(context(), &event) == 0) {
+    trouble = trouble_of(event);
+    ibv_ack_async_event(&event);
+  }
+  return trouble;
+}
+
+std::string VerbsDevice::trouble_of(const ibv_async_event& event) const {
+  const ibv_event_type type = event.event_type;
+  if (type == IBV_EVENT_DEVICE_FATAL) return fmt::format("{} was removed or has failed", name());
+  const bool is_of_port =
+      type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_GID_CHANGE;
+  if (!is_of_port || event.element.port_num != static_cast<int>(port())) return "";
+  return fmt::format("port {} of {}: {}", port(), name(), ibv_event_type_str(type));
 }
 
 }  // namespace paravane::transport_hca

@@ -4,7 +4,7 @@
 // loads code. open() is called by the user that uses the device: the kernel compares the two
 // (ib_safe_file_access() in Linux).
 //
-// The calls block, for as long as the adapter's driver takes.
+// One thread at a time; ports that it has made may live on another thread.
 
 #pragma once
 
@@ -15,28 +15,33 @@
 #include <string>
 
 #include "base/result.h"
+#include "transport/hca/trunk_device.h"
 
 namespace paravane::transport_hca {
 
-class VerbsDevice {
+class VerbsDevice final : public TrunkDevice, public std::enable_shared_from_this<VerbsDevice> {
  public:
-  // Loads what libibverbs needs for the devices that there are now.
-  static void load_providers();
+  // Loads what libibverbs needs for the devices that there are now. False: there are none.
+  static bool load_providers();
 
-  // `name`: as in `rdma link show`, for example mlx5_0. `port`: from 1.
-  // Errors: kNotFound; kUnsupported: iWARP, whose queue pairs only rdma_cm connects; kBadState: the
-  // port is not active, or has no GID for RoCE v2; kIo.
-  static Result<std::shared_ptr<VerbsDevice>> open(const std::string& name, std::uint8_t port);
-  ~VerbsDevice();
+  // Errors: as OpenTrunkDevice.
+  static Result<std::shared_ptr<TrunkDevice>> open(const TrunkAdapter& adapter);
+  ~VerbsDevice() override;
   VerbsDevice(const VerbsDevice&) = delete;
   VerbsDevice& operator=(const VerbsDevice&) = delete;
 
-  const std::string& name() const { return name_; }
-  std::uint8_t port() const { return port_; }
+  // ---- TrunkDevice ----
+  Result<std::unique_ptr<FreshTrunkPort>> make_port() override;
+  int fd() const override { return context_->async_fd; }
+  std::string take_trouble() override;
+
+  const std::string& name() const { return adapter_.device; }
+  std::uint8_t port() const { return adapter_.port; }
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
   const ibv_port_attr& attributes() const { return attributes_; }
-  // Of the port; the first for RoCE v2 that is an IPv4 address, else the first for RoCE v2.
+  // Of the port; for RoCE v2 that of the adapter's address, else the first that is an IPv4 address,
+  // else the first.
   const ibv_gid_entry& gid() const { return gid_; }
 
  private:
@@ -45,11 +50,13 @@ class VerbsDevice {
     void operator()(auto* object) const { Close(object); }
   };
 
-  VerbsDevice(std::string name, std::uint8_t port) : name_(std::move(name)), port_(port) {}
+  explicit VerbsDevice(TrunkAdapter adapter) : adapter_(std::move(adapter)) {}
+  Status open_context(ibv_device& device);
   Status find_gid();
+  int rank(const ibv_gid_entry& entry) const;
+  std::string trouble_of(const ibv_async_event& event) const;
 
-  std::string name_;
-  std::uint8_t port_;
+  const TrunkAdapter adapter_;
   std::unique_ptr<ibv_context, Closer<ibv_close_device>> context_;
   std::unique_ptr<ibv_pd, Closer<ibv_dealloc_pd>> domain_;
   ibv_port_attr attributes_{};

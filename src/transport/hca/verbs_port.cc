@@ -94,10 +94,12 @@ Status VerbsPort::make_queue_pair() {
 }
 
 TrunkAddress VerbsPort::address() const {
-  TrunkAddress address{.qpn = qp_->qp_num,
-                       .psn = psn_,
-                       .lid = device_->attributes().lid,
-                       .path_mtu_bytes = bytes_of(device_->attributes().active_mtu)};
+  TrunkAddress address{
+      .qpn = qp_->qp_num,
+      .psn = psn_,
+      .is_infiniband = device_->attributes().link_layer == IBV_LINK_LAYER_INFINIBAND,
+      .lid = device_->attributes().lid,
+      .path_mtu_bytes = bytes_of(device_->attributes().active_mtu)};
   std::memcpy(address.gid.data(), device_->gid().gid.raw, address.gid.size());
   return address;
 }

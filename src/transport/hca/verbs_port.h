@@ -11,23 +11,20 @@
 #include <string>
 
 #include "base/result.h"
-#include "transport/hca/trunk_address.h"
-#include "transport/hca/trunk_port.h"
+#include "transport/hca/trunk_device.h"
 #include "transport/hca/verbs_device.h"
 
 namespace paravane::transport_hca {
 
-class VerbsPort final : public TrunkPort {
+class VerbsPort final : public FreshTrunkPort {
  public:
   // Registers 4 MiB. Errors: kResourceExhausted: too little locked memory; kIo.
   static Result<std::unique_ptr<VerbsPort>> create(std::shared_ptr<VerbsDevice> device);
 
-  // This end, for the peer.
-  TrunkAddress address() const;
-  // Resolves the peer in the kernel, so it may block: not on the worker's thread. Both ends must be
-  // connected before either sends.
-  // Errors: kIo.
-  Status connect(const TrunkAddress& peer);
+  // ---- FreshTrunkPort ----
+  TrunkAddress address() const override;
+  // Resolves the peer in the kernel, which may take a second.
+  Status connect(const TrunkAddress& peer) override;
 
   // ---- TrunkPort ----
   std::span<std::byte, kTrunkBufferBytes> send_buffer(std::uint32_t buffer) override;

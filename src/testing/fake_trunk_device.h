@@ -1,0 +1,58 @@
+// FakeTrunkDevice: an RDMA adapter in memory, on a FakeTrunkNet with others. A test makes it fail.
+//
+// A message that is sent before the receiving end is connected is lost, and with it the queue pair,
+// as on a wire whose retries are at their end.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "transport/hca/trunk_device.h"
+
+namespace paravane::fake {
+
+struct FakeTrunkEnd;
+
+// By queue pair numbers.
+struct FakeTrunkNet {
+  std::map<std::uint32_t, std::weak_ptr<FakeTrunkEnd>> ends;
+  std::uint32_t last_number = 0;
+};
+
+class FakeTrunkDevice final : public transport_hca::TrunkDevice {
+ public:
+  explicit FakeTrunkDevice(std::shared_ptr<FakeTrunkNet> net);
+
+  Result<std::unique_ptr<transport_hca::FreshTrunkPort>> make_port() override;
+  int fd() const override { return event_.get(); }
+  std::string take_trouble() override;
+
+  // What make_port() and connect() answer from now on; empty: they succeed.
+  void refuse_ports(std::string why) { no_port_ = std::move(why); }
+  void refuse_connections(std::string why) { no_connection_ = std::move(why); }
+  // All its queue pairs fail, and it says so.
+  void fail(std::string trouble);
+  void set_infiniband(bool is_infiniband) { is_infiniband_ = is_infiniband; }
+  unsigned made() const { return made_; }
+
+ private:
+  Status connect(const std::shared_ptr<FakeTrunkEnd>& end, std::uint32_t peer);
+
+  std::shared_ptr<FakeTrunkNet> net_;
+  UniqueFd event_;
+  std::string no_port_;
+  std::string no_connection_;
+  std::string trouble_;
+  bool is_infiniband_ = false;
+  unsigned made_ = 0;
+  std::vector<std::weak_ptr<FakeTrunkEnd>> own_;
+};
+
+}  // namespace paravane::fake

@@ -1,0 +1,52 @@
+// TrunkDevice is an RDMA adapter of this host that makes queue pairs for trunks.
+//
+// One thread at a time. The calls block, for as long as the adapter's driver takes.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "transport/hca/trunk_address.h"
+#include "transport/hca/trunk_port.h"
+
+namespace paravane::transport_hca {
+
+// The port of an RDMA adapter that is to be used.
+struct TrunkAdapter {
+  std::string device{};   // as in `rdma link show`, for example mlx5_0
+  std::uint8_t port = 1;  // from 1
+  std::string address{};  // the IP address of its GID, if it has one; else the first GID is used
+
+  friend bool operator==(const TrunkAdapter&, const TrunkAdapter&) = default;
+};
+
+// A TrunkPort that is not connected yet.
+class FreshTrunkPort : public TrunkPort {
+ public:
+  // This end, for the peer.
+  virtual TrunkAddress address() const = 0;
+  // Both ends must be connected before either sends. Errors: kIo.
+  virtual Status connect(const TrunkAddress& peer) = 0;
+};
+
+class TrunkDevice {
+ public:
+  virtual ~TrunkDevice() = default;
+  // Errors: kResourceExhausted: too little locked memory; kIo.
+  virtual Result<std::unique_ptr<FreshTrunkPort>> make_port() = 0;
+  // Readable when the adapter has something to say.
+  virtual int fd() const = 0;
+  // Takes what it has to say. Why the adapter is of no use any more; empty: it still is.
+  virtual std::string take_trouble() = 0;
+};
+
+// Errors: kNotFound; kUnsupported: iWARP, whose queue pairs only rdma_cm connects; kBadState: the
+// port is not active, or has no GID for RoCE v2; kIo.
+using OpenTrunkDevice =
+    std::function<Result<std::shared_ptr<TrunkDevice>>(const TrunkAdapter& adapter)>;
+
+}  // namespace paravane::transport_hca

@@ -1,0 +1,200 @@
+#include "transport/hca/trunk_maker.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/memory_shortage.h"
+
+namespace paravane::transport_hca {
+namespace {
+
+using verbs::HostId;
+using wire::TrunkState;
+
+Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+TrunkState state_of(Errc code) {
+  if (code == Errc::kNotFound) return TrunkState::kNoAdapter;
+  if (code == Errc::kUnsupported) return TrunkState::kIwarp;
+  return code == Errc::kBadState ? TrunkState::kPortDown : TrunkState::kFailed;
+}
+
+NoTrunk none_of(const Error& error) {
+  return {.state = state_of(error.code), .why = error.message};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TrunkMaker>> TrunkMaker::start(OpenTrunkDevice open, Events events) {
+  auto loop = EventLoop::create();
+  if (!loop) return std::unexpected(loop.error());
+  return std::unique_ptr<TrunkMaker>(
+      new TrunkMaker(std::move(open), std::move(events), std::move(*loop)));
+}
+
+TrunkMaker::TrunkMaker(OpenTrunkDevice open, Events events, std::unique_ptr<EventLoop> loop)
+    : open_(std::move(open)),
+      events_(std::move(events)),
+      loop_(std::move(loop)),
+      mailbox_([l = loop_.get()] { l->wake(); }),
+      thread_([this] { run(); }) {}
+
+TrunkMaker::~TrunkMaker() {
+  stop();
+}
+
+void TrunkMaker::stop() {
+  if (!thread_.joinable()) return;
+  mailbox_.post([this] { stopping_ = true; });
+  mailbox_.close();
+  thread_.join();
+}
+
+void TrunkMaker::run() {
+  ::pthread_setname_np(::pthread_self(), "trunks");
+  for (mailbox_.deliver(); !stopping_; mailbox_.deliver()) {
+    if (!runs_in_memory([this] { turn(); })) log_.error(now(), "trunks: out of memory");
+    if (mailbox_.waiting()) continue;
+    const Instant next = next_turn();
+    std::optional<Duration> wait;
+    if (next != kNever) wait = std::max(next - now(), Duration::zero());
+    if (const Result<int> ran = loop_->poll(wait); !ran) {
+      log_.error(now(), "trunks: {}", ran.error().message);
+    }
+  }
+  if (device_) loop_->unwatch(device_->fd());
+}
+
+void TrunkMaker::turn() {
+  if (adapter_ && !device_ && now() >= next_try_) open_device();
+  for (auto& [id, host] : hosts_) {
+    if (now() >= host.next_turn()) host.turn(now());
+  }
+}
+
+Instant TrunkMaker::next_turn() const {
+  Instant next = adapter_ && !device_ ? next_try_ : kNever;
+  for (const auto& [id, host] : hosts_) next = std::min(next, host.next_turn());
+  return next;
+}
+
+void TrunkMaker::set_adapter(std::optional<TrunkAdapter> adapter, NoTrunk none) {
+  mailbox_.post([this, adapter = std::move(adapter), none = std::move(none)] {
+    if (adapter && adapter == adapter_) return;
+    adapter_ = adapter;
+    next_try_ = {};
+    lose_device(adapter ? NoTrunk{.state = TrunkState::kPreparing, .why = "being prepared"} : none);
+  });
+}
+
+void TrunkMaker::open_device() {
+  next_try_ = now() + kTryEvery;
+  auto opened = open_(*adapter_);
+  Status watched;
+  if (opened) {
+    watched = loop_->watch((*opened)->fd(), EPOLLIN, [this](std::uint32_t) { on_device(); });
+  }
+  if (!opened || !watched) {
+    const NoTrunk none = none_of(opened ? watched.error() : opened.error());
+    if (none == none_) return;
+    log_.warn(now(), "trunks: {}", none.why);
+    none_ = none;
+    return share_device();
+  }
+  device_ = std::move(*opened);
+  log_.info(now(), "trunks: port {} of {} is in use", adapter_->port, adapter_->device);
+  share_device();
+}
+
+void TrunkMaker::on_device() {
+  const std::string trouble = device_->take_trouble();
+  if (trouble.empty()) return;
+  log_.warn(now(), "trunks: {}", trouble);
+  next_try_ = now() + kTryEvery;
+  lose_device({.state = TrunkState::kPortDown, .why = trouble});
+}
+
+void TrunkMaker::lose_device(const NoTrunk& none) {
+  if (device_) loop_->unwatch(device_->fd());
+  device_.reset();
+  none_ = none;
+  share_device();
+}
+
+void TrunkMaker::share_device() {
+  for (auto& [id, host] : hosts_) host.set_device(device_, none_, now());
+}
+
+void TrunkMaker::add(HostId id, bool leads) {
+  HostTrunk::Acts acts{
+      .send_offer = [this, id](const wire::TrunkOffer& offer) { events_.offer(id, offer); },
+      .send_ready = [this, id](const wire::TrunkReady& ready) { events_.ready(id, ready); },
+      .hand_over = [this,
+                    id](MadeTrunk trunk) { events_.made(id, std::move(trunk), adapter_->device); },
+      .tell_none = [this, id](const NoTrunk& none) { events_.none(id, none); }};
+  hosts_.erase(id);
+  const auto host = hosts_.try_emplace(id, leads, std::move(acts)).first;
+  host->second.set_device(device_, none_, now());
+}
+
+void TrunkMaker::tell(HostId host, const std::function<void(News&)>& change) {
+  {
+    const MutexLock lock(mutex_);
+    change(news_[host]);
+    if (std::exchange(news_posted_, true)) return;
+  }
+  mailbox_.post([this] { take_news(); });
+}
+
+void TrunkMaker::take_news() {
+  std::map<HostId, News> news;
+  {
+    const MutexLock lock(mutex_);
+    news.swap(news_);
+    news_posted_ = false;
+  }
+  for (const auto& [host, one] : news) take(host, one);
+}
+
+void TrunkMaker::take(HostId id, const News& news) {
+  if (news.was_lost) hosts_.erase(id);
+  if (news.leads) add(id, *news.leads);
+  const auto host = hosts_.find(id);
+  if (host == hosts_.end()) return;
+  if (news.offer) host->second.on_offer(*news.offer, now());
+  if (news.ready) host->second.on_ready(*news.ready, now());
+}
+
+void TrunkMaker::on_channel(HostId host, bool leads) {
+  tell(host, [leads](News& news) { news = {.was_lost = news.was_lost, .leads = leads}; });
+}
+
+void TrunkMaker::on_channel_lost(HostId host) {
+  tell(host, [](News& news) { news = {.was_lost = true}; });
+}
+
+void TrunkMaker::on_offer(HostId host, const wire::TrunkOffer& offer) {
+  tell(host, [&offer](News& news) { news.offer = offer; });
+}
+
+void TrunkMaker::on_ready(HostId host, const wire::TrunkReady& ready) {
+  tell(host, [&ready](News& news) { news.ready = ready; });
+}
+
+void TrunkMaker::on_lost(HostId id, std::uint64_t number, const std::string& reason) {
+  mailbox_.post([this, id, number, reason] {
+    const auto host = hosts_.find(id);
+    if (host != hosts_.end()) host->second.on_lost(number, reason, now());
+  });
+}
+
+void TrunkMaker::retire(std::unique_ptr<TrunkPort> port) {
+  mailbox_.post([shared = std::make_shared<std::unique_ptr<TrunkPort>>(std::move(port))] {});
+}
+
+}  // namespace paravane::transport_hca

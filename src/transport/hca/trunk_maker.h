@@ -1,0 +1,111 @@
+// TrunkMaker opens the RDMA adapter that channels are to go over, and arranges a trunk over it with
+// each host that has an adapter as well (HostTrunk). It opens the adapter again when that has gone
+// away and come back.
+//
+// The work is done in a separate thread, because an adapter's driver takes longer than the worker
+// thread is allowed to spend on one task. Any thread may call the public functions.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/event_loop.h"
+#include "base/instant.h"
+#include "base/limited_log.h"
+#include "base/mailbox.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "transport/hca/host_trunk.h"
+#include "transport/hca/trunk_device.h"
+#include "verbs/fabric_port.h"
+
+namespace paravane::transport_hca {
+
+class TrunkMaker {
+ public:
+  // Called on this object's thread.
+  struct Events {
+    // For the channel over TCP to that host.
+    std::function<void(verbs::HostId, const wire::TrunkOffer&)> offer;
+    std::function<void(verbs::HostId, const wire::TrunkReady&)> ready;
+    std::function<void(verbs::HostId, MadeTrunk, std::string device)> made;
+    // There is no trunk to that host; one that was made is to end.
+    std::function<void(verbs::HostId, const NoTrunk&)> none;
+  };
+  // How often an adapter that cannot be used is tried again.
+  static constexpr Duration kTryEvery = std::chrono::seconds(1);
+
+  // Errors: kIo.
+  static Result<std::unique_ptr<TrunkMaker>> start(OpenTrunkDevice open, Events events);
+  ~TrunkMaker();
+  TrunkMaker(const TrunkMaker&) = delete;
+  TrunkMaker& operator=(const TrunkMaker&) = delete;
+
+  // Ends the thread. What is told afterwards is not heard.
+  void stop();
+
+  // The adapter to use; nullopt: none, because of `none`.
+  void set_adapter(std::optional<TrunkAdapter> adapter, NoTrunk none);
+
+  // ---- The channel over TCP to a host ----
+  // It is open, and trunks are arranged in it. `leads`: this host has dialed it.
+  void on_channel(verbs::HostId host, bool leads);
+  void on_channel_lost(verbs::HostId host);
+  // Of several that come before the thread looks at them, the last counts.
+  void on_offer(verbs::HostId host, const wire::TrunkOffer& offer);
+  void on_ready(verbs::HostId host, const wire::TrunkReady& ready);
+
+  // The trunk with that number is of no use any more.
+  void on_lost(verbs::HostId host, std::uint64_t number, const std::string& reason);
+  // Ends a port that is not used any more, which may take an adapter's driver a while.
+  void retire(std::unique_ptr<TrunkPort> port);
+
+ private:
+  // What a host has sent, and its channel has done, since the thread last looked. A host can send
+  // much, so there is one of each.
+  struct News {
+    bool was_lost = false;
+    std::optional<bool> leads{};  // of a new channel
+    std::optional<wire::TrunkOffer> offer{};
+    std::optional<wire::TrunkReady> ready{};
+  };
+
+  TrunkMaker(OpenTrunkDevice open, Events events, std::unique_ptr<EventLoop> loop);
+  void run();
+  void turn();
+  Instant next_turn() const;
+  void tell(verbs::HostId host, const std::function<void(News&)>& change);
+  void take_news();
+  void take(verbs::HostId host, const News& news);
+  void add(verbs::HostId host, bool leads);
+  void open_device();
+  void on_device();
+  void lose_device(const NoTrunk& none);
+  void share_device();
+
+  const OpenTrunkDevice open_;
+  const Events events_;
+  std::unique_ptr<EventLoop> loop_;
+  Mailbox mailbox_;
+  Mutex mutex_;
+  std::map<verbs::HostId, News> news_ GUARDED_BY(mutex_);
+  bool news_posted_ GUARDED_BY(mutex_) = false;
+
+  // ---- This object's thread ----
+  std::optional<TrunkAdapter> adapter_;
+  std::shared_ptr<TrunkDevice> device_;
+  NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};
+  Instant next_try_{};
+  std::map<verbs::HostId, HostTrunk> hosts_;
+  LimitedLog log_;
+  bool stopping_ = false;
+  std::thread thread_;  // last member: starts after all others are constructed
+};
+
+}  // namespace paravane::transport_hca
