@@ -127,7 +127,9 @@ verbs::Transport* Impairments::detour(const fabric::Directory::Leg& leg) const {
   const Place* place = match(leg.from, leg.dgid, leg.peer);
   if (place == nullptr) return nullptr;
   const auto found = std::ranges::find(carriers_, leg.usual);
-  return found == carriers_.end() ? nullptr : place->ways.at(found - carriers_.begin()).get();
+  return found == carriers_.end()
+             ? nullptr
+             : place->ways.at(static_cast<std::size_t>(found - carriers_.begin())).get();
 }
 
 model::ImpairmentStatus Impairments::status_of(const Place& place) {

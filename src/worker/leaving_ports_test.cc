@@ -44,6 +44,7 @@ class LeavingPortsTest : public testing::Test {
                                {.local = local_,
                                 .roce = roce_,
                                 .tcp = tcp_,
+                                .hca = hca_,
                                 .directory = gids_,
                                 .event_signal = event_signal_,
                                 .mappings = mappings_,
@@ -86,6 +87,7 @@ class LeavingPortsTest : public testing::Test {
   fabric::Directory gids_{local_};
   Nowhere owners_;
   transport_channel::ChannelTransport tcp_{{.incarnation = 1}, *loop_, owners_, {}};
+  transport_channel::ChannelTransport hca_{{.incarnation = 1, .name = "hca"}, *loop_, owners_, {}};
   AtOnce mappings_;
   PortWatch::Speech speech_{
       .tell = [](const model::Event&) {},

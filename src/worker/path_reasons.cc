@@ -16,11 +16,18 @@ using transport_roce::ProbeState;
 
 constexpr const char* kNothingHasIt = "no adapter in this network has the peer's GID";
 
+std::string why_not_hca(const HostReport& host) {
+  const TrunkReport& trunk = host.trunk;
+  if (trunk.why.empty()) return "hca: no usable adapter";
+  return trunk.at_peer ? fmt::format("hca: {} {}", host.name, trunk.why) : "hca: " + trunk.why;
+}
+
 std::string explain_choice(std::string_view path, verbs::HostId id, const HostReport& host) {
   if (path == "roce") return kNothingHasIt;
   if (id == verbs::HostId{}) return "same host";
   const std::string place = fmt::format("on host {}; ", host.name);
-  return place + (host.problem.empty() ? "hca: no usable adapter" : "no channel: " + host.problem);
+  if (path.starts_with("hca")) return place + "over " + host.trunk.device;
+  return place + (host.problem.empty() ? why_not_hca(host) : "no channel: " + host.problem);
 }
 
 std::string place_of(const Directory::Crossing& crossing) {

@@ -17,6 +17,7 @@
 #include "fabric/directory.h"
 #include "transport/roce/router_probe.h"
 #include "verbs/path_use.h"
+#include "worker/trunks.h"
 
 namespace paravane::worker {
 
@@ -26,6 +27,7 @@ struct HostReport {
   std::string problem;  // why there is no channel; empty: there is one
   // Its release is known, and answers no probes of routers.
   bool lacks_probe = false;
+  TrunkReport trunk{};
 };
 
 class PathReasons {

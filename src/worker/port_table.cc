@@ -38,16 +38,22 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                  return reasons_.why_none(found->second->id(), ends);
                },
            .probed_ways = [this](const model::AdapterName& name) { return probed_ways(name); }}),
-      tcp_(incarnation, worker.loop(), *this,
-           [this](const transport_channel::LostChannel& lost) {
-             const auto found = hosts_.find(lost.host);
-             if (found != hosts_.end()) found->second.problem = lost.reason;
-             if (events_.channel_lost) events_.channel_lost(lost);
-           }),
+      tcp_({.incarnation = incarnation, .arranges_trunks = true}, worker.loop(), *this,
+           {.on_lost = [this](const transport_channel::LostChannel& lost) { on_lost(lost); },
+            .on_open = [this](verbs::HostId host) { trunks_.on_channel(host); },
+            .on_trunk_offer = [this](
+                                  verbs::HostId host,
+                                  const wire::TrunkOffer& offer) { trunks_.on_offer(host, offer); },
+            .on_trunk_ready =
+                [this](verbs::HostId host, const wire::TrunkReady& ready) {
+                  trunks_.on_ready(host, ready);
+                }}),
+      trunks_(worker, incarnation, *this, directory_, tcp_),
       local_tenant_(local_),
       roce_tenant_(roce_, worker.loop(), worker.schedule().turn_clock(), kWatchSockets),
       tcp_tenant_(tcp_, worker.schedule().turn_clock(), kWatchSockets),
-      impairments_(directory_, local_, tcp_, worker.schedule().turn_clock(),
+      impairments_(directory_, {&local_, &tcp_, &trunks_.transport()},
+                   worker.schedule().turn_clock(),
                    [this](verbs::AdapterId id) { return vm_of(id); }),
       captures_(worker.schedule().turn_clock()),
       gid_reporter_(directory_, [this] { report_gids(); }),
@@ -59,6 +65,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
   worker_.schedule().add(local_tenant_);
   worker_.schedule().add(roce_tenant_);
   worker_.schedule().add(tcp_tenant_);
+  worker_.schedule().add(trunks_.tenant());
   worker_.schedule().add(impairments_);
   worker_.schedule().add(captures_);
   worker_.schedule().add(gid_reporter_);
@@ -71,6 +78,7 @@ PortTable::~PortTable() {
   worker_.schedule().remove(gid_reporter_);
   worker_.schedule().remove(captures_);
   worker_.schedule().remove(impairments_);
+  worker_.schedule().remove(trunks_.tenant());
   worker_.schedule().remove(tcp_tenant_);
   worker_.schedule().remove(roce_tenant_);
   worker_.schedule().remove(local_tenant_);
@@ -145,7 +153,7 @@ void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
     there[host.id] =
         known != hosts_.end() ? known->second : KnownHost{.name = host.name, .problem = "not yet"};
     there[host.id].lacks_probe = host.lacks_probe;
-    directory_.set_host(host.id, host.name, tcp_, host.gids);
+    directory_.set_host(host.id, host.name, trunks_.way_to(host.id), host.gids);
   }
   const auto before = std::exchange(hosts_, std::move(there));
   for (const auto& [gone, host] : before) {
@@ -158,6 +166,27 @@ void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
 Status PortTable::open_channel(const transport_channel::ChannelConfig& config,
                                std::unique_ptr<transport_channel::Stream> stream) {
   return tcp_.open(config, std::move(stream), std::chrono::steady_clock::now());
+}
+
+void PortTable::on_lost(const transport_channel::LostChannel& lost) {
+  const auto found = hosts_.find(lost.host);
+  if (found != hosts_.end()) found->second.problem = lost.reason;
+  trunks_.on_channel_lost(lost.host, std::chrono::steady_clock::now());
+  if (events_.channel_lost) events_.channel_lost(lost);
+}
+
+void PortTable::set_trunk_listener(TrunkListener* listener) {
+  std::vector<verbs::HostId> hosts;
+  for (const auto& [id, host] : hosts_) hosts.push_back(id);
+  trunks_.set_listener(listener, hosts, std::chrono::steady_clock::now());
+}
+
+Status PortTable::open_trunk(Trunk trunk) {
+  return trunks_.open(std::move(trunk), std::chrono::steady_clock::now());
+}
+
+void PortTable::set_no_trunk(verbs::HostId host, TrunkReport why) {
+  trunks_.set_none(host, std::move(why), std::chrono::steady_clock::now());
 }
 
 std::optional<verbs::AdapterId> PortTable::pick_id() {
@@ -183,6 +212,7 @@ Status PortTable::add(const VmPortConfig& config) {
                              {.local = local_,
                               .roce = roce_,
                               .tcp = tcp_,
+                              .hca = trunks_.transport(),
                               .directory = directory_,
                               .event_signal = event_signal_,
                               .mappings = mapping_ender_,
@@ -325,7 +355,8 @@ HostReport PortTable::report_host(verbs::HostId id) const {
   if (found == hosts_.end()) return {.name = "?", .problem = "the host has left the cluster"};
   HostReport report{.name = found->second.name,
                     .problem = found->second.problem,
-                    .lacks_probe = found->second.lacks_probe};
+                    .lacks_probe = found->second.lacks_probe,
+                    .trunk = trunks_.report(id)};
   if (tcp_.channel_to(id) != nullptr) report.problem.clear();
   return report;
 }
@@ -360,11 +391,15 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
       group("path", local_.counters().set, {{"path", "local"}}),
       group("path", local_tenant_.turn_counters().set, {{"path", "local"}}),
       group("path", roce_tenant_.turn_counters().set, {{"path", "roce"}}),
-      group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}})};
+      group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}}),
+      group("path", trunks_.tenant().turn_counters().set, {{"path", "hca"}})};
   for (const auto& [id, host] : hosts_) {
-    const transport_channel::Channel* channel = tcp_.channel_to(id);
-    if (channel == nullptr) continue;
-    groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
+    if (const transport_channel::Channel* channel = tcp_.channel_to(id)) {
+      groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
+    }
+    if (const transport_channel::Channel* trunk = trunks_.transport().channel_to(id)) {
+      groups.push_back(group("trunk", trunk->counters().set, {{"host", host.name}}));
+    }
   }
   for (const model::ImpairmentStatus& one : impairments_.list()) {
     groups.push_back(
@@ -381,11 +416,15 @@ std::vector<model::CounterGroup> PortTable::shared_stats() const {
       report_counters("worker", worker_.counters().set),
       report_counters("local_path", local_tenant_.turn_counters().set),
       report_counters("roce_path", roce_tenant_.turn_counters().set),
-      report_counters("tcp_path", tcp_tenant_.turn_counters().set)};
+      report_counters("tcp_path", tcp_tenant_.turn_counters().set),
+      report_counters("hca_path", trunks_.tenant().turn_counters().set)};
   for (const auto& [id, host] : hosts_) {
-    const transport_channel::Channel* channel = tcp_.channel_to(id);
-    if (channel == nullptr) continue;
-    groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
+    if (const transport_channel::Channel* channel = tcp_.channel_to(id)) {
+      groups.push_back(report_counters("channel_" + host.name, channel->counters().set));
+    }
+    if (const transport_channel::Channel* trunk = trunks_.transport().channel_to(id)) {
+      groups.push_back(report_counters("trunk_" + host.name, trunk->counters().set));
+    }
   }
   for (model::CounterGroup& group : impairments_.counters()) groups.push_back(std::move(group));
   return groups;

@@ -32,6 +32,7 @@
 #include "worker/path_reasons.h"
 #include "worker/roce_tenant.h"
 #include "worker/transport_tenant.h"
+#include "worker/trunks.h"
 #include "worker/vm_port.h"
 #include "worker/worker.h"
 
@@ -137,6 +138,20 @@ class PortTable final : private transport_channel::LocalOwners {
   Status open_channel(const transport_channel::ChannelConfig& config,
                       std::unique_ptr<transport_channel::Stream> stream);
 
+  // ---- Trunks, the channels over RDMA adapters ---- Null: none are arranged.
+  void set_trunk_listener(TrunkListener* listener);
+  // Sends a frame in the channel over TCP to that host, if it is open.
+  void send_trunk_offer(verbs::HostId host, const wire::TrunkOffer& offer) {
+    tcp_.send_trunk_offer(host, offer);
+  }
+  void send_trunk_ready(verbs::HostId host, const wire::TrunkReady& ready) {
+    tcp_.send_trunk_ready(host, ready);
+  }
+  // Errors: as Trunks::open().
+  Status open_trunk(Trunk trunk);
+  // There is none to that host; one that there is ends.
+  void set_no_trunk(verbs::HostId host, TrunkReport why);
+
   Impairments& impairments() { return impairments_; }
   fabric::Directory& directory() { return directory_; }
 
@@ -169,6 +184,7 @@ class PortTable final : private transport_channel::LocalOwners {
   };
   void set_hosts(const std::vector<RemoteHost>& hosts);
   void report_gids() const;
+  void on_lost(const transport_channel::LostChannel& lost);
   HostReport report_host(verbs::HostId id) const;
   PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
   std::string why_not_roce(verbs::AdapterId id) const;
@@ -186,6 +202,7 @@ class PortTable final : private transport_channel::LocalOwners {
   PortEvents events_;
   PortWatch::Speech speech_;
   transport_channel::ChannelTransport tcp_;
+  Trunks trunks_;
   EventSignal event_signal_;
   MappingEnder mapping_ender_;
   TransportTenant local_tenant_;

@@ -47,6 +47,7 @@ Status VmPort::build() {
   network_.local.attach(device_->adapter());
   Undo detach([this] { network_.local.detach(device_->adapter()); });
   network_.tcp.attach(device_->adapter());
+  network_.hca.attach(device_->adapter());
   detach.keep();
   on_transport_ = true;
   auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
@@ -64,6 +65,7 @@ VmPort::~VmPort() {
   set_door(nullptr);
   if (!on_transport_) return;
   network_.tcp.detach(device_->adapter());
+  network_.hca.detach(device_->adapter());
   network_.local.detach(device_->adapter());
 }
 

@@ -48,6 +48,7 @@ struct PortNetwork {
   transport_local::LocalTransport& local;
   transport_roce::RoceTransport& roce;
   transport_channel::ChannelTransport& tcp;
+  transport_channel::ChannelTransport& hca;
   fabric::Directory& directory;
   EventSignal& event_signal;
   MappingSink& mappings;

@@ -1,0 +1,80 @@
+// Trunks holds the channels of a worker over RDMA adapters. A host to which there is one is reached
+// over it, and over TCP while there is none.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "fabric/directory.h"
+#include "transport/channel/channel_transport.h"
+#include "worker/channel_tenant.h"
+#include "worker/trunk_listener.h"
+#include "worker/worker.h"
+
+namespace paravane::worker {
+
+// How a host is reached over RDMA adapters.
+struct TrunkReport {
+  std::string device{};  // of this host, which the trunk goes over; empty: there is no trunk
+  std::string why{};     // there is none; empty: not known
+  bool at_peer = false;  // `why` goes after the name of the host
+};
+
+class Trunks {
+ public:
+  // `tcp`: the channels in which trunks are arranged. All outlive the object.
+  Trunks(Worker& worker, std::uint64_t incarnation, const transport_channel::LocalOwners& owners,
+         fabric::Directory& directory, transport_channel::ChannelTransport& tcp);
+  ~Trunks();
+  Trunks(const Trunks&) = delete;
+  Trunks& operator=(const Trunks&) = delete;
+
+  // Null: there is none, and its trunks end. A new one is told of the channels to `hosts` that are
+  // open.
+  void set_listener(TrunkListener* listener, const std::vector<verbs::HostId>& hosts, Instant now);
+
+  // ---- What the channels over TCP say ----
+  void on_channel(verbs::HostId host);
+  void on_channel_lost(verbs::HostId host, Instant now);
+  void on_offer(verbs::HostId host, const wire::TrunkOffer& offer);
+  void on_ready(verbs::HostId host, const wire::TrunkReady& ready);
+
+  // Errors: kBadState (the channel over TCP has ended), kIo.
+  Status open(Trunk trunk, Instant now);
+  // There is no trunk to that host; one that there is ends.
+  void set_none(verbs::HostId host, TrunkReport report, Instant now);
+  void forget(verbs::HostId host, Instant now);
+
+  transport_channel::ChannelTransport& transport() { return transport_; }
+  ChannelTenant& tenant() { return tenant_; }
+  const transport_channel::ChannelTransport& transport() const { return transport_; }
+  const ChannelTenant& tenant() const { return tenant_; }
+  // The transport that leads to the host.
+  verbs::Transport& way_to(verbs::HostId host);
+  TrunkReport report(verbs::HostId host) const;
+
+ private:
+  struct Known {
+    std::string device{};
+    TrunkReport none{};
+  };
+
+  void on_lost(const transport_channel::LostChannel& lost);
+
+  fabric::Directory& directory_;
+  transport_channel::ChannelTransport& tcp_;
+  transport_channel::ChannelTransport transport_;
+  ChannelTenant tenant_;
+  TrunkListener* listener_ = nullptr;
+  std::map<verbs::HostId, Known> hosts_;
+};
+
+}  // namespace paravane::worker

@@ -1,0 +1,6 @@
+#include "worker/trunks.h"
+
+#include <gtest/gtest.h>
+namespace paravane::worker {
+namespace {}  // namespace
+}  // namespace paravane::worker
