@@ -295,7 +295,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   if (!dialed && dials(identity->host)) {
     return refuse("host " + identity->host + " must not connect: this host connects to that one");
   }
-  MadeChannel made{.host = identity->host, .key = peer->key};
+  MadeChannel made{.host = identity->host, .key = peer->key, .dialed = dialed};
   if (config_.encrypted) {
     SSL* tls = std::exchange(handshake->tls, nullptr);
     made.stream = std::make_unique<transport_tcp::TlsStream>(tls, std::move(handshake->socket));

@@ -69,6 +69,7 @@ struct MadeChannel {
   std::string host;
   std::uint64_t number = 0;  // unique for each channel
   std::string key{};         // the key that the other host has presented
+  bool dialed = false;       // by this host
   std::unique_ptr<transport_channel::Stream> stream{};
   // Only without encryption.
   std::optional<transport_channel::Seal::Key> send_key{};

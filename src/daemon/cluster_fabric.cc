@@ -271,7 +271,8 @@ void ClusterFabric::on_made(const std::shared_ptr<cluster::MadeChannel>& made) {
                                                 .number = made->number,
                                                 .send_key = made->send_key,
                                                 .receive_key = made->receive_key,
-                                                .seals_payload = config_.channel.seals_payload};
+                                                .seals_payload = config_.channel.seals_payload,
+                                                .leads = made->dialed};
   parts_.worker.post([ports = &ports_, config, made, log = not_opened_] {
     if (const Status opened = ports->open_channel(config, std::move(made->stream)); !opened) {
       log->error(std::chrono::steady_clock::now(), "channels: {}", opened.error().message);

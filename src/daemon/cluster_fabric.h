@@ -44,6 +44,8 @@ class ClusterFabric final : public host::Channels {
     privsep::Dialer& dialer;
     // Runs a function on the control thread. May be called by any thread.
     std::function<void(std::function<void()>)> post;
+    // Channels may go over this RDMA adapter.
+    std::function<void(const host::HcaChoice&)> hca;
     // Reports an event of the cluster.
     std::function<void(model::Event)> tell;
   };
@@ -58,6 +60,7 @@ class ClusterFabric final : public host::Channels {
 
   // ---- Channels ----
   void set_site(const host::ChannelSite& site) override;
+  void set_hca(const host::HcaChoice& choice) override { parts_.hca(choice); }
   model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_channel::LostChannel& lost) override;

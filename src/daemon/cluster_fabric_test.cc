@@ -105,6 +105,7 @@ class ClusterFabricTest : public testing::Test {
                                          .cluster = service_,
                                          .dialer = dialer_,
                                          .post = [](const auto&) {},
+                                         .hca = [](const host::HcaChoice&) {},
                                          .tell = [](const model::Event&) {}},
                     *ports_);
     fabric_->set_site({.closed = {.why = "no channels in this test"}});

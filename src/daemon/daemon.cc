@@ -21,6 +21,7 @@
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
 #include "privsep/roce_port_note.h"
+#include "transport/hca/verbs_device.h"
 
 namespace paravane::daemon {
 namespace {
@@ -36,6 +37,7 @@ std::string make_boot_id() {
 
 constexpr auto kMemoryPause = std::chrono::milliseconds(100);
 constexpr Duration kSettleAgain = std::chrono::seconds(1);
+constexpr Duration kLookForHca = std::chrono::seconds(2);
 
 // A client that waits for an event occupies one of the API's threads: at least half stay free.
 std::size_t most_waiters(unsigned threads) {
@@ -97,7 +99,7 @@ Status Daemon::start() {
       [this] { stopping_ = true; });
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
-  make_fabric();
+  if (Status made = make_fabric(); !made) return made;
   cluster_->start();
   on_view(nullptr);  // nothing is known yet except this host's name
   if (Status open = open_doors(); !open) return open;
@@ -176,7 +178,11 @@ void Daemon::make_cluster() {
           .files = [this](const std::string& damage) { on_cluster_files(damage); }});
 }
 
-void Daemon::make_fabric() {
+Status Daemon::make_fabric() {
+  auto trunks = TrunkFabric::start(config_.channel, transport_hca::VerbsDevice::open,
+                                   host_->worker(), host_->ports());
+  if (!trunks) return std::unexpected(trunks.error());
+  trunks_ = std::move(*trunks);
   fabric_ = std::make_unique<ClusterFabric>(
       config_,
       ClusterFabric::Parts{
@@ -184,9 +190,11 @@ void Daemon::make_fabric() {
           .cluster = *cluster_,
           .dialer = dialer_,
           .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+          .hca = [this](const host::HcaChoice& choice) { trunks_->set_hca(choice); },
           .tell = [this](model::Event event) { events_.add(std::move(event)); }},
       host_->ports());
   host_->set_channels(fabric_.get());
+  return {};
 }
 
 void Daemon::on_view(const std::shared_ptr<const inventory::View>& view) {
@@ -220,6 +228,7 @@ void Daemon::serve_some() {
   metrics_port_->try_if_due(now);
   Instant next = metrics_port_->next_try();
   if (host_->is_unsettled()) next = std::min(next, now + kSettleAgain);
+  next = std::min(next, look_for_hca(now));
   const auto wait = next == kNever ? std::nullopt : std::optional(std::max(next - now, Duration{}));
   if (const Result<int> ran = loop_->poll(wait); !ran) {
     log::error("control: {}", ran.error().message);
@@ -230,6 +239,16 @@ void Daemon::serve_some() {
   host_->settle();
   tell_memory();
   tell_status();
+}
+
+// Its NIC may have become the uplink, or have been plugged in. Returns when to look again.
+Instant Daemon::look_for_hca(Instant now) {
+  if (!may_use_hca(config_)) return kNever;
+  if (now >= next_hca_look_) {
+    host_->look_for_hca();
+    next_hca_look_ = now + kLookForHca;
+  }
+  return next_hca_look_;
 }
 
 void Daemon::tell_memory() {
@@ -267,6 +286,7 @@ void Daemon::stop() {
   door_.reset();
   host_->set_channels(nullptr);
   fabric_.reset();
+  trunks_.reset();
   host_.reset();
   log::info("stopped");
 }

@@ -18,6 +18,7 @@
 #include "cluster/cluster_service.h"
 #include "daemon/cluster_door.h"
 #include "daemon/cluster_fabric.h"
+#include "daemon/trunk_fabric.h"
 #include "host/host.h"
 #include "http/api_server.h"
 #include "metrics/metrics_carrier.h"
@@ -46,13 +47,14 @@ class Daemon {
   Status start();
   Status start_control();
   void make_cluster();
-  void make_fabric();
+  Status make_fabric();
   void on_view(const std::shared_ptr<const inventory::View>& view);
   Status open_doors();
   void on_inventory(const inventory::MemberState& state);
   void on_cluster_files(const std::string& damage);
   void serve();
   void serve_some();
+  Instant look_for_hca(Instant now);
   void tell_memory();
   void tell_status();
   void stop();
@@ -75,12 +77,14 @@ class Daemon {
   std::uint64_t memory_uses_ = 0;  // uses of the memory reserve that were reported
   LimitedLog memory_log_;
   bool stopping_ = false;
+  Instant next_hca_look_{};
   UniqueFd signals_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<Mailbox> mailbox_;
   privsep::Dialer dialer_;
   std::unique_ptr<cluster::ClusterService> cluster_;
   std::unique_ptr<host::Host> host_;
+  std::unique_ptr<TrunkFabric> trunks_;
   std::unique_ptr<ClusterFabric> fabric_;
   std::unique_ptr<ClusterDoor> door_;
   metrics::RequestCounts requests_;

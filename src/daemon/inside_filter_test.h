@@ -19,7 +19,7 @@ inline constexpr int kNoFilter = 12;
 // Ends the child with the answer, which is an exit status.
 [[noreturn]] inline void answer_inside(const std::function<bool()>& question) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) _exit(kNoFilter);
-  if (!filter_system_calls()) _exit(kNoFilter);
+  if (!filter_system_calls(false)) _exit(kNoFilter);
   _exit(question() ? kTrue : kFalse);
 }
 

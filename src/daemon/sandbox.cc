@@ -13,9 +13,13 @@
 
 #include "daemon/file_rules.h"
 #include "daemon/system_calls.h"
+#include "daemon/trunk_fabric.h"
+#include "transport/hca/verbs_device.h"
 
 namespace paravane::daemon {
 namespace {
+
+constexpr const char* kVerbsDevices = "/dev/infiniband";
 
 std::unexpected<Error> cannot(const char* what) {
   return fail_by_system(Errc::kIo, fmt::format("sandbox: cannot {}", what), errno);
@@ -61,6 +65,8 @@ Status end_with(pid_t parent) {
 
 Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
                      pid_t parent) {
+  // Of an adapter's driver, its code must be there before no more is loaded.
+  const bool uses_hca = may_use_hca(config) && transport_hca::VerbsDevice::load_providers();
   capng_clear(CAPNG_SELECT_ALL);
   if (account.user) {
     if (Status done = become(account); !done) return done;
@@ -71,10 +77,10 @@ Status enter_sandbox(const settings::EngineAccount& account, const settings::Con
   if (is_sanitized()) return {};  // sanitizers make calls of their own and debug the process
   if (Status done = hide_memory(); !done) return done;
   if (!config.sandbox.filter_system_calls) return {};
-  const std::array own{config.state_dir, config.vfio_user.socket_dir,
-                       config.api.socket.parent_path()};
+  std::vector own{config.state_dir, config.vfio_user.socket_dir, config.api.socket.parent_path()};
+  if (uses_hca) own.emplace_back(kVerbsDevices);
   if (Status done = restrict_files(own); !done) return done;
-  return filter_system_calls();
+  return filter_system_calls(uses_hca);
 }
 
 Status close_sandbox(const settings::SandboxConfig& config) {

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -220,7 +221,7 @@ void allow_in_part(Filter& filter) {
 
 }  // namespace
 
-Status filter_system_calls() {
+Status filter_system_calls(bool uses_hca) {
   Filter filter(SCMP_ACT_ERRNO(ENOSYS));
   for (const char* name : kHarmless) filter.allow(name);
   for (const char* name : kAttack) filter.add(SCMP_ACT_KILL_PROCESS, name);
@@ -228,6 +229,7 @@ Status filter_system_calls() {
   allow_file_control(filter);
   allow_socket_calls(filter);
   allow_in_part(filter);
+  if (uses_hca) filter.allow("ioctl", {is(1, RDMA_VERBS_IOCTL)});
   return filter.load();
 }
 

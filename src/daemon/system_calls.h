@@ -10,8 +10,8 @@
 namespace paravane::daemon {
 
 // Applies to the calling thread and all threads that it will create. REQUIRES: PR_SET_NO_NEW_PRIVS.
-// Errors: kIo.
-Status filter_system_calls();
+// `uses_hca`: the calls to an RDMA adapter's driver are allowed as well. Errors: kIo.
+Status filter_system_calls(bool uses_hca);
 
 // After this call, no thread can connect to a listener on this host. It comes later than
 // filter_system_calls(), because the start probes existing socket files for a listener. No filter

@@ -1,5 +1,5 @@
-// Channels is the interface through which a Host controls its channels, which are the TCP
-// connections to the other hosts of its cluster. The daemon implements it.
+// Channels is the interface through which a Host controls its channels, which are the connections
+// to the other hosts of its cluster, over TCP and over RDMA adapters. The daemon implements it.
 //
 // Control thread only.
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/channel_site.h"
+#include "host/hca_choice.h"
 #include "model/vmkernel.h"
 #include "worker/port_table.h"
 
@@ -18,6 +19,8 @@ class Channels {
   virtual ~Channels() = default;
   // Sets the address for channels. Channels at any other address are closed.
   virtual void set_site(const ChannelSite& site) = 0;
+  // Sets the RDMA adapter that channels go over where both hosts have one.
+  virtual void set_hca(const HcaChoice& choice) = 0;
   // Where this host accepts channels now.
   virtual model::ChannelPlace place() const = 0;
   // The GIDs of this host's guests have changed; `gids` is the complete list.

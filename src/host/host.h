@@ -195,6 +195,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // ---- Channels to other hosts ---- From now on, `channels` is told its address, the GIDs of this
   // host's guests, and which channels were lost; null: nothing is told any more.
   void set_channels(Channels* channels);
+  // Tells it which RDMA adapter channels may go over. Blocks while the host's devices are read.
+  void look_for_hca();
   worker::Worker& worker() { return *worker_; }
   // Used on the worker's thread alone.
   worker::PortTable& ports() { return *ports_; }

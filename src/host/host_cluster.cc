@@ -48,6 +48,12 @@ void Host::set_channels(Channels* channels) {
   if (channels_ != nullptr) channels_->set_site(vmkernel_->site());
 }
 
+void Host::look_for_hca() {
+  if (channels_ == nullptr) return;
+  const auto machine = machine_->look();
+  if (machine) channels_->set_hca(choose_hca(vmkernel_->channel_nic(), *machine));
+}
+
 void Host::tell_cluster() const {
   if (config_.cluster == nullptr) return;
   std::map<model::AdapterName, inventory::AdapterInfo> adapters;

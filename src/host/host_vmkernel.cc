@@ -91,6 +91,23 @@ std::string HostVmkernel::tagged() const {
   return model::setting_value(settings_, *model::find_setting(model::kPvrdmaVmknic));
 }
 
+ChannelNic HostVmkernel::channel_nic() const {
+  const std::string name = tagged();
+  if (name == model::kManagementVmknic) {
+    return {.linux_name = management().interface, .address = site().address};
+  }
+  const auto vmknic = vmknics_.find(name);
+  if (vmknic == vmknics_.end()) return {};
+  const std::string vds = status_of(vmknic->second).vds;
+  ChannelNic nic{.vds = vds, .address = site().address};
+  const auto& switches = network_.network().switches;
+  const auto known = switches.find(vds);
+  if (known == switches.end()) return nic;
+  const auto self = known->second.hosts.find(network_.host());
+  if (self != known->second.hosts.end()) nic.linux_name = self->second;
+  return nic;
+}
+
 std::vector<model::VmknicStatus> HostVmkernel::vmknic_statuses() const {
   std::vector<model::VmknicStatus> list;
   if (!config_.management_address.empty()) list.push_back(management());

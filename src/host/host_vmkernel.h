@@ -18,6 +18,7 @@
 
 #include "host/change_log.h"
 #include "host/channel_site.h"
+#include "host/hca_choice.h"
 #include "host/host_network.h"
 #include "model/event.h"
 #include "model/vmkernel.h"
@@ -48,6 +49,8 @@ class HostVmkernel final : public model::VmkernelManagement {
   // The switches of this host were checked, so the state of its interfaces may have changed.
   void on_applied();
   ChannelSite site() const;
+  // The NIC that the channel goes over, or would.
+  ChannelNic channel_nic() const;
   // The current value of a setting that is a number.
   std::int64_t number(std::string_view path) const {
     return model::setting_number(settings_, path);

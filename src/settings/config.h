@@ -67,10 +67,18 @@ struct NetworkConfig {
   std::vector<std::string> uso_uplinks{};
 };
 
-// The TCP channels to other hosts.
+// Whether channels go over RDMA adapters where both hosts have one.
+enum class HcaUse : std::uint8_t {
+  kAuto,   // where channels are not encrypted
+  kOff,    // never
+  kClear,  // also where channels over TCP are encrypted, without encryption
+};
+
+// The channels to other hosts.
 struct ChannelConfig {
-  bool encrypted = true;
+  bool encrypted = true;      // over TCP
   bool seals_payload = true;  // without encryption
+  HcaUse hca = HcaUse::kAuto;
 };
 
 // Metrics for Prometheus.

@@ -67,6 +67,10 @@ void read_channel(TomlReader reader, ChannelConfig& channel) {
   choice = channel.seals_payload ? 0 : 1;
   reader.word("seal", {"all", "frames"}, choice);
   channel.seals_payload = choice == 0;
+  constexpr std::array kUses = {HcaUse::kAuto, HcaUse::kOff, HcaUse::kClear};
+  choice = static_cast<std::size_t>(std::ranges::find(kUses, channel.hca) - kUses.begin());
+  reader.word("hca", {"auto", "off", "clear"}, choice);
+  channel.hca = kUses.at(choice);
   reader.finish();
 }
 

@@ -1,0 +1,127 @@
+#include "daemon/trunk_fabric.h"
+
+#include <optional>
+#include <utility>
+
+#include "transport/hca/trunk_stream.h"
+
+namespace paravane::daemon {
+
+using transport_hca::MadeTrunk;
+using transport_hca::NoTrunk;
+using transport_hca::TrunkMaker;
+using verbs::HostId;
+using wire::TrunkState;
+
+namespace {
+
+// Why no adapter is used, whatever there is; nullopt: one may be.
+std::optional<NoTrunk> policy_of(const settings::ChannelConfig& config) {
+  switch (config.hca) {
+    case settings::HcaUse::kOff: return NoTrunk{.state = TrunkState::kOff, .why = "off by policy"};
+    case settings::HcaUse::kClear: return std::nullopt;
+    case settings::HcaUse::kAuto: break;
+  }
+  if (!config.encrypted) return std::nullopt;
+  return NoTrunk{.state = TrunkState::kEncrypted, .why = "encryption is on"};
+}
+
+}  // namespace
+
+bool may_use_hca(const settings::Config& config) {
+  return !config.cluster.address.empty() && !policy_of(config.channel);
+}
+
+Result<std::unique_ptr<TrunkFabric>> TrunkFabric::start(const settings::ChannelConfig& config,
+                                                        transport_hca::OpenTrunkDevice open,
+                                                        worker::Worker& worker,
+                                                        worker::PortTable& ports) {
+  std::unique_ptr<TrunkFabric> fabric(new TrunkFabric(config, worker, ports));
+  auto maker = TrunkMaker::start(std::move(open), fabric->events());
+  if (!maker) return std::unexpected(maker.error());
+  fabric->maker_ = std::move(*maker);
+  if (const auto none = policy_of(config)) fabric->maker_->set_adapter(std::nullopt, *none);
+  worker.post([ports = &ports, listener = fabric.get()] { ports->set_trunk_listener(listener); });
+  return fabric;
+}
+
+// The worker carries out what the maker has posted, and ends its trunks. That takes as long as it
+// takes.
+TrunkFabric::~TrunkFabric() {
+  if (maker_) maker_->stop();
+  while (!worker_.ask([this] { return ports_.set_trunk_listener(nullptr), true; })) {
+  }
+}
+
+TrunkMaker::Events TrunkFabric::events() {
+  return {
+      .offer =
+          [this](HostId host, const wire::TrunkOffer& offer) {
+            worker_.post([ports = &ports_, host, offer] { ports->send_trunk_offer(host, offer); });
+          },
+      .ready =
+          [this](HostId host, const wire::TrunkReady& ready) {
+            worker_.post([ports = &ports_, host, ready] { ports->send_trunk_ready(host, ready); });
+          },
+      .made = [this](HostId host, MadeTrunk made,
+                     const std::string& device) { give(host, std::move(made), device); },
+      .none =
+          [this](HostId host, const NoTrunk& none) {
+            worker_.post([ports = &ports_, host, none] {
+              ports->set_no_trunk(host, {.why = none.why, .at_peer = none.at_peer});
+            });
+          }};
+}
+
+void TrunkFabric::give(HostId host, MadeTrunk made, const std::string& device) {
+  auto stream = std::make_unique<transport_hca::TrunkStream>(
+      std::move(made.port), [maker = maker_.get()](std::unique_ptr<transport_hca::TrunkPort> port) {
+        maker->retire(std::move(port));
+      });
+  auto trunk = std::make_shared<worker::Trunk>(worker::Trunk{.host = host,
+                                                             .number = made.number,
+                                                             .device = device,
+                                                             .own = made.own,
+                                                             .peer = made.peer,
+                                                             .stream = std::move(stream)});
+  worker_.post([this, trunk] {
+    const HostId to = trunk->host;
+    const std::uint64_t number = trunk->number;
+    if (const Status opened = ports_.open_trunk(std::move(*trunk)); !opened) {
+      maker_->on_lost(to, number, opened.error().message);
+    }
+  });
+}
+
+void TrunkFabric::set_hca(const host::HcaChoice& choice) {
+  if (policy_of(config_)) return;
+  if (choice.device.empty()) {
+    return maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = choice.why});
+  }
+  maker_->set_adapter(transport_hca::TrunkAdapter{.device = choice.device,
+                                                  .port = static_cast<std::uint8_t>(choice.port),
+                                                  .address = choice.address},
+                      {});
+}
+
+void TrunkFabric::on_channel(HostId host, bool leads) {
+  maker_->on_channel(host, leads);
+}
+
+void TrunkFabric::on_channel_lost(HostId host) {
+  maker_->on_channel_lost(host);
+}
+
+void TrunkFabric::on_trunk_offer(HostId host, const wire::TrunkOffer& offer) {
+  maker_->on_offer(host, offer);
+}
+
+void TrunkFabric::on_trunk_ready(HostId host, const wire::TrunkReady& ready) {
+  maker_->on_ready(host, ready);
+}
+
+void TrunkFabric::on_trunk_lost(HostId host, std::uint64_t number, const std::string& reason) {
+  maker_->on_lost(host, number, reason);
+}
+
+}  // namespace paravane::daemon

@@ -1,0 +1,60 @@
+// TrunkFabric connects the worker with the TrunkMaker: it carries what the channels over TCP say of
+// trunks to the maker, and gives the trunks that are made to the worker. It decides by the
+// configuration whether RDMA adapters are used at all.
+//
+// Control thread, but for what the worker calls.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "host/hca_choice.h"
+#include "settings/config.h"
+#include "transport/hca/trunk_maker.h"
+#include "worker/port_table.h"
+#include "worker/trunk_listener.h"
+#include "worker/worker.h"
+
+namespace paravane::daemon {
+
+// Whether the configuration lets this host use RDMA adapters for channels.
+bool may_use_hca(const settings::Config& config);
+
+class TrunkFabric final : public worker::TrunkListener {
+ public:
+  // `ports` is used on the worker's thread only. All outlive the object. Errors: kIo.
+  static Result<std::unique_ptr<TrunkFabric>> start(const settings::ChannelConfig& config,
+                                                    transport_hca::OpenTrunkDevice open,
+                                                    worker::Worker& worker,
+                                                    worker::PortTable& ports);
+  // REQUIRES: the worker's thread runs.
+  ~TrunkFabric() override;
+  TrunkFabric(const TrunkFabric&) = delete;
+  TrunkFabric& operator=(const TrunkFabric&) = delete;
+
+  // The adapter that channels go over if the configuration allows it.
+  void set_hca(const host::HcaChoice& choice);
+
+  // ---- TrunkListener ----
+  void on_channel(verbs::HostId host, bool leads) override;
+  void on_channel_lost(verbs::HostId host) override;
+  void on_trunk_offer(verbs::HostId host, const wire::TrunkOffer& offer) override;
+  void on_trunk_ready(verbs::HostId host, const wire::TrunkReady& ready) override;
+  void on_trunk_lost(verbs::HostId host, std::uint64_t number, const std::string& reason) override;
+
+ private:
+  TrunkFabric(const settings::ChannelConfig& config, worker::Worker& worker,
+              worker::PortTable& ports)
+      : config_(config), worker_(worker), ports_(ports) {}
+  transport_hca::TrunkMaker::Events events();
+  void give(verbs::HostId host, transport_hca::MadeTrunk made, const std::string& device);
+
+  const settings::ChannelConfig& config_;
+  worker::Worker& worker_;
+  worker::PortTable& ports_;
+  std::unique_ptr<transport_hca::TrunkMaker> maker_;
+};
+
+}  // namespace paravane::daemon
