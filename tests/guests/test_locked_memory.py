@@ -1,20 +1,17 @@
 """A VM whose memory is locked, on a host whose root may lock it, which the machine that runs
 the tests need not be: the host is a guest, and the VM in it boots nothing."""
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 from guests import BUILD, ROOT
+from host_programs import folder_in, put_program, put_script, put_users
 from rig import Rig
 
 sys.path.insert(0, str(ROOT / "lab"))
 from runner import places  # noqa: E402  (the line above makes it importable)
 
-PASSWD = "root:x:0:0:root:/root:/bin/sh\nengine:x:990:990::/:/bin/false\nvm:x:991:991::/:/bin/false\n"
-GROUP = "root:x:0:\nengine:x:990:\nvm:x:991:\n"
 CONFIG = '[vfio_user]\ngroup = "vm"\n[sandbox]\nuser = "engine"\n'
 START = """
 set -e
@@ -36,27 +33,11 @@ exec /opt/host/tree/usr/lib64/ld-linux-x86-64.so.2 --argv0 qemu-system-x86_64 --
 """
 
 
-def put_script(file, text):
-    file.write_text(text)
-    file.chmod(0o755)
-
-
-def put_program(program, folder):
-    """It and the libraries that it has here, and a script under its name that starts it."""
-    there = pathlib.Path("/opt/host/lib")
-    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    for file in [program, *re.findall(r"(/\S+) \(0x", said)]:
-        shutil.copy(file, folder / "lib")
-    put_script(folder / program.name,
-               f'#!/bin/sh\nexec {there}/ld-linux-x86-64.so.2 --library-path {there} {there}/{program.name} "$@"\n')
-
-
 class LockedMemory(unittest.TestCase):
     def test_memory_that_is_reserved_is_locked_where_root_may(self):
         rig = Rig()
         self.addCleanup(rig.close)
-        folder = rig.overlay / "opt" / "host"
-        (folder / "lib").mkdir(parents=True)
+        folder = folder_in(rig.overlay)
         for name in "paravaned", "paravane":
             put_program(BUILD / "bin" / name, folder)
         usr = pathlib.Path(places.cache()) / "qemu" / "tree" / "usr"
@@ -66,9 +47,7 @@ class LockedMemory(unittest.TestCase):
         shutil.copy(usr / "bin" / "qemu-system-x86_64", folder / "tree" / "usr" / "bin")
         put_script(folder / "qemu", QEMU)
         (folder / "paravaned.toml").write_text(CONFIG)
-        (rig.overlay / "etc").mkdir()
-        (rig.overlay / "etc" / "passwd").write_text(PASSWD)
-        (rig.overlay / "etc" / "group").write_text(GROUP)
+        put_users(rig.overlay, engine=990, vm=991)
         rig.up(1, "--memory", "2048")
         rig.shell(1, START, timeout=240)
         # Nobody else there locks so much.

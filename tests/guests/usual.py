@@ -63,6 +63,9 @@ USUAL = {
     "NvmeOverFabricsOfANativeTarget": NONE,
     "NvmeOverFabricsToANativeInitiator": NONE,
 
+    # RDMA adapters as uplinks
+    "HcaTrunk": ALL,
+
     # What operators do
     "AcceptanceSequence": ALL,
     "Demo": "on_one_host",
