@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/attached_vm.h"
 #include "bench/daemon_process.h"
 #include "bench/question.h"
+#include "testing/attached_vm.h"
 
 namespace paravane::bench {
 namespace {
@@ -28,12 +28,12 @@ constexpr auto kWindow = std::chrono::seconds(5);
 
 Figures idle(const Settings& settings) {
   DaemonProcess daemon(settings.programs / "paravaned");
-  std::vector<std::unique_ptr<AttachedVm>> vms;
+  std::vector<std::unique_ptr<fake::AttachedVm>> vms;
   for (unsigned i = 0; i < kVms; ++i) {
     const model::VmStatus status = daemon.add_vm(fmt::format("idle{}", i + 1));
     const std::optional<model::MacAddress> mac = status.spec.adapters[0].mac;
     demand(mac.has_value(), "a VM has no MAC");
-    vms.push_back(std::make_unique<AttachedVm>(status.adapters[0].socket));
+    vms.push_back(std::make_unique<fake::AttachedVm>(status.adapters[0].socket));
     demand(vms.back()->boot(*mac, static_cast<std::uint8_t>(i + 1)), "a fake guest does not boot");
   }
   Figure figure{.name = fmt::format("{} idle VMs, {} s", kVms, kWindow.count()),

@@ -1,13 +1,12 @@
-#include "bench/attached_vm.h"
+#include "testing/attached_vm.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "bench/question.h"
 #include "vfio_user/protocol.h"
 
-namespace paravane::bench {
+namespace paravane::fake {
 namespace {
 
 constexpr std::uint64_t kRam = std::uint64_t{32} << 20;
@@ -22,8 +21,8 @@ void sleep_shortly() {
   ::nanosleep(&kShort, nullptr);
 }
 
-fake::GuestOptions patient() {
-  fake::GuestOptions options;
+GuestOptions patient() {
+  GuestOptions options;
   options.patience_turns = kPatience;
   return options;
 }
@@ -35,19 +34,20 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
       device_(client_),
       machine_(memory_, interrupts_, kRam, [this] { wait(); }),
       guest_(machine_, patient()) {
-  demand(client_.connected(), "nobody listens at a VM's socket");
-  demand(good(client_.negotiate()), "the daemon does not speak vfio-user");
+  demand_of_daemon(client_.connected(), "nobody listens at a VM's socket");
+  demand_of_daemon(good(client_.negotiate()), "the daemon does not speak vfio-user");
   const UniqueFd ram = machine_.ram().duplicate_fd();
-  demand(good(client_.dma_map(ram.get(), 0, fake::GuestRam::kBase, kRam)),
-         "the daemon does not take guest memory");
+  demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, kRam)),
+                   "the daemon does not take guest memory");
   std::array<int, 3> wires{};
   for (std::size_t i = 0; i < vectors_.size(); ++i) {
     vectors_[i] = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     wires[i] = vectors_[i].get();
   }
-  demand(good(client_.set_irqs(vfio_user::SetIrqs::kDataEventfd | vfio_user::SetIrqs::kTrigger,
-                               {.index = 2, .start = 0, .count = 3}, wires)),
-         "the daemon does not take interrupts");
+  demand_of_daemon(
+      good(client_.set_irqs(vfio_user::SetIrqs::kDataEventfd | vfio_user::SetIrqs::kTrigger,
+                            {.index = 2, .start = 0, .count = 3}, wires)),
+      "the daemon does not take interrupts");
   machine_.plug(device_);
 }
 
@@ -62,9 +62,9 @@ void AttachedVm::wait() {
 }
 
 bool AttachedVm::responds() {
-  fake::QueryPort request{};
+  QueryPort request{};
   request.port_num = 1;
   return guest_.run(request).accepted();
 }
 
-}  // namespace paravane::bench
+}  // namespace paravane::fake

@@ -1,16 +1,23 @@
-#include "bench/socket_device.h"
+#include "testing/socket_device.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
-#include "bench/question.h"
 #include "vfio_user/protocol.h"
 
-namespace paravane::bench {
+namespace paravane::fake {
+
+void demand_of_daemon(bool done, const char* what) {
+  if (done) return;
+  std::fprintf(stderr, "a fake VM: %s\n", what);
+  std::exit(1);
+}
 
 void SocketDevice::read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) {
   const auto reply = client_.read(bar, offset, static_cast<std::uint32_t>(out.size()));
-  demand(reply && reply->payload.size() == sizeof(vfio_user::RegionAccess) + out.size(),
-         "a register cannot be read");
+  demand_of_daemon(reply && reply->payload.size() == sizeof(vfio_user::RegionAccess) + out.size(),
+                   "a register cannot be read");
   std::copy(reply->payload.begin() + sizeof(vfio_user::RegionAccess), reply->payload.end(),
             out.begin());
 }
@@ -19,20 +26,20 @@ vfio_user::Answer SocketDevice::write_bar(unsigned bar, std::uint64_t offset,
                                           std::span<const std::byte> in, bool /*posted*/,
                                           vfio_user::ReplyToken /*token*/) {
   const auto reply = client_.write(bar, offset, in);
-  demand(reply && !reply->is_error(), "a register cannot be written");
+  demand_of_daemon(reply && !reply->is_error(), "a register cannot be written");
   return vfio_user::Answer::kNow;
 }
 
 vfio_user::Answer SocketDevice::on_reset(vfio_user::ResetCause /*cause*/,
                                          vfio_user::ReplyToken /*token*/) {
-  demand(client_.reset().has_value(), "the function cannot be reset");
+  demand_of_daemon(client_.reset().has_value(), "the function cannot be reset");
   return vfio_user::Answer::kNow;
 }
 
 vfio_user::Answer SocketDevice::on_dma_unmap(GuestAddr iova, std::uint64_t size,
                                              vfio_user::ReplyToken /*token*/) {
-  demand(client_.dma_unmap(iova.value, size).has_value(), "memory cannot be unmapped");
+  demand_of_daemon(client_.dma_unmap(iova.value, size).has_value(), "memory cannot be unmapped");
   return vfio_user::Answer::kNow;
 }
 
-}  // namespace paravane::bench
+}  // namespace paravane::fake

@@ -8,7 +8,10 @@
 #include "testing/raw_vfio_client.h"
 #include "vfio_user/pci_device.h"
 
-namespace paravane::bench {
+namespace paravane::fake {
+
+// Ends the program, with what the daemon has not done.
+void demand_of_daemon(bool done, const char* what);
 
 class SocketDevice final : public vfio_user::PciDevice {
  public:
@@ -29,4 +32,4 @@ class SocketDevice final : public vfio_user::PciDevice {
   vfio_user::DeviceSpec spec_;  // no BAR can be mapped, which is all that is asked
 };
 
-}  // namespace paravane::bench
+}  // namespace paravane::fake

@@ -10,14 +10,14 @@
 #include <memory>
 
 #include "base/unique_fd.h"
-#include "bench/socket_device.h"
 #include "guestmem/guest_memory.h"
 #include "testing/fake_guest.h"
 #include "testing/fake_guest_machine.h"
 #include "testing/raw_vfio_client.h"
+#include "testing/socket_device.h"
 #include "vfio_user/interrupts.h"
 
-namespace paravane::bench {
+namespace paravane::fake {
 
 class AttachedVm {
  public:
@@ -28,6 +28,7 @@ class AttachedVm {
   bool boot(const std::array<std::uint8_t, 6>& mac, std::uint8_t host) {
     return guest_.boot(mac, host);
   }
+  FakeGuest& guest() { return guest_; }
   // The daemon still answers its commands.
   bool responds();
 
@@ -39,8 +40,8 @@ class AttachedVm {
   GuestMemory memory_;                   // the machine's own view; nobody reads through it
   vfio_user::Interrupts interrupts_{3};  // towards the machine
   std::array<UniqueFd, 3> vectors_;      // from the daemon
-  fake::GuestMachine machine_;
-  fake::FakeGuest guest_;
+  GuestMachine machine_;
+  FakeGuest guest_;
 };
 
-}  // namespace paravane::bench
+}  // namespace paravane::fake
