@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace guest {
 namespace {
@@ -27,47 +28,85 @@ void modify(ibv_qp* qp, ibv_qp_attr attributes, int mask, const char* what) {
   if (ibv_modify_qp(qp, &attributes, mask) != 0) die(std::string("ibv_modify_qp to ") + what);
 }
 
+ibv_ah_attr route_to(const Address& other) {
+  ibv_ah_attr attributes{};
+  attributes.is_global = 1;
+  attributes.port_num = kPort;
+  attributes.grh.dgid = other.gid;
+  attributes.grh.sgid_index = kGidIndex;
+  attributes.grh.hop_limit = 64;
+  return attributes;
+}
+
 }  // namespace
 
-Endpoint::Endpoint(std::size_t buffer_bytes)
-    : context_(open_first_device()), buffer_(buffer_bytes) {
-  pd_ = ibv_alloc_pd(context_);
-  if (pd_ == nullptr) die("ibv_alloc_pd");
-  cq_ = ibv_create_cq(context_, 64, nullptr, nullptr, 0);
-  if (cq_ == nullptr) die("ibv_create_cq");
-  mr_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(), IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
-  if (mr_ == nullptr) die("ibv_reg_mr");
-  rc_ = make_qp(IBV_QPT_RC);
-  ud_ = make_qp(IBV_QPT_UD);
+struct Endpoint::Objects {
+  explicit Objects(std::size_t buffer_bytes);
+  ~Objects();
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+
+  ibv_qp* make_qp(ibv_qp_type type) const;
+  static void to_init(ibv_qp* qp);
+  void to_ready(const Address& other, const Patience& patience) const;
+  std::vector<ibv_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
+
+  ibv_context* context = open_first_device();
+  std::vector<std::uint8_t> buffer;
+  ibv_pd* pd = nullptr;
+  ibv_cq* cq = nullptr;
+  ibv_mr* mr = nullptr;
+  ibv_qp* rc = nullptr;
+  ibv_qp* ud = nullptr;
+  ibv_ah* ah = nullptr;
+};
+
+Endpoint::Objects::Objects(std::size_t buffer_bytes) : buffer(buffer_bytes) {
+  pd = ibv_alloc_pd(context);
+  if (pd == nullptr) die("ibv_alloc_pd");
+  cq = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+  if (cq == nullptr) die("ibv_create_cq");
+  mr = ibv_reg_mr(pd, buffer.data(), buffer.size(), IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
+  if (mr == nullptr) die("ibv_reg_mr");
+  rc = make_qp(IBV_QPT_RC);
+  ud = make_qp(IBV_QPT_UD);
 }
 
-Endpoint::~Endpoint() {
-  if (ah_ != nullptr) ibv_destroy_ah(ah_);
-  ibv_destroy_qp(ud_);
-  ibv_destroy_qp(rc_);
-  ibv_dereg_mr(mr_);
-  ibv_destroy_cq(cq_);
-  ibv_dealloc_pd(pd_);
-  ibv_close_device(context_);
+Endpoint::Objects::~Objects() {
+  if (ah != nullptr) ibv_destroy_ah(ah);
+  ibv_destroy_qp(ud);
+  ibv_destroy_qp(rc);
+  ibv_dereg_mr(mr);
+  ibv_destroy_cq(cq);
+  ibv_dealloc_pd(pd);
+  ibv_close_device(context);
 }
 
-ibv_qp* Endpoint::make_qp(ibv_qp_type type) {
+Endpoint::Endpoint(std::size_t buffer_bytes) : objects_(std::make_unique<Objects>(buffer_bytes)) {}
+
+Endpoint::~Endpoint() = default;
+
+std::uint8_t* Endpoint::buffer() {
+  return objects_->buffer.data();
+}
+
+ibv_qp* Endpoint::Objects::make_qp(ibv_qp_type type) const {
   ibv_qp_init_attr init{};
-  init.send_cq = cq_;
-  init.recv_cq = cq_;
+  init.send_cq = cq;
+  init.recv_cq = cq;
   init.qp_type = type;
   init.cap = {.max_send_wr = 16,
               .max_recv_wr = 16,
               .max_send_sge = 4,
               .max_recv_sge = 4,
               .max_inline_data = 0};
-  ibv_qp* qp = ibv_create_qp(pd_, &init);
+  ibv_qp* qp = ibv_create_qp(pd, &init);
   if (qp == nullptr) die("ibv_create_qp");
   to_init(qp);
   return qp;
 }
 
-void Endpoint::to_init(ibv_qp* qp) {
+void Endpoint::Objects::to_init(ibv_qp* qp) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = kPort;
@@ -84,95 +123,87 @@ void Endpoint::to_init(ibv_qp* qp) {
 
 void Endpoint::connect(Rendezvous& peer, const Patience& patience) {
   Address own{};
-  own.rc_qpn = rc_->qp_num;
-  own.ud_qpn = ud_->qp_num;
-  own.buffer = reinterpret_cast<std::uint64_t>(buffer_.data());
-  own.rkey = mr_->rkey;
-  if (ibv_query_gid(context_, kPort, kGidIndex, &own.gid) != 0) die("ibv_query_gid");
+  own.rc_qpn = objects_->rc->qp_num;
+  own.ud_qpn = objects_->ud->qp_num;
+  own.buffer = reinterpret_cast<std::uint64_t>(buffer());
+  own.rkey = objects_->mr->rkey;
+  if (ibv_query_gid(objects_->context, kPort, kGidIndex, &own.gid) != 0) die("ibv_query_gid");
   peer.tell(own);
   other_ = peer.hear<Address>();
-  to_ready(other_.rc_qpn, patience);
-  ibv_ah_attr attributes = route();
-  ah_ = ibv_create_ah(pd_, &attributes);
-  if (ah_ == nullptr) die("ibv_create_ah");
+  objects_->to_ready(other_, patience);
+  ibv_ah_attr attributes = route_to(other_);
+  objects_->ah = ibv_create_ah(objects_->pd, &attributes);
+  if (objects_->ah == nullptr) die("ibv_create_ah");
 }
 
-ibv_ah_attr Endpoint::route() const {
-  ibv_ah_attr attributes{};
-  attributes.is_global = 1;
-  attributes.port_num = kPort;
-  attributes.grh.dgid = other_.gid;
-  attributes.grh.sgid_index = kGidIndex;
-  attributes.grh.hop_limit = 64;
-  return attributes;
-}
-
-void Endpoint::to_ready(std::uint32_t dest_qpn, const Patience& patience) {
+void Endpoint::Objects::to_ready(const Address& other, const Patience& patience) const {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
-  modify(ud_, attributes, IBV_QP_STATE, "RTR (UD)");
+  modify(ud, attributes, IBV_QP_STATE, "RTR (UD)");
   attributes.path_mtu = IBV_MTU_1024;
-  attributes.dest_qp_num = dest_qpn;
+  attributes.dest_qp_num = other.rc_qpn;
   attributes.max_dest_rd_atomic = 4;
   attributes.min_rnr_timer = 12;
-  attributes.ah_attr = route();
-  modify(rc_, attributes,
+  attributes.ah_attr = route_to(other);
+  modify(rc, attributes,
          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
          "RTR");
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;
-  modify(ud_, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
+  modify(ud, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
   attributes.timeout = patience.timeout;
   attributes.retry_cnt = patience.retries;
   attributes.rnr_retry = 7;
   attributes.max_rd_atomic = 4;
-  modify(rc_, attributes,
+  modify(rc, attributes,
          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
              IBV_QP_MAX_QP_RD_ATOMIC,
          "RTS");
 }
 
-std::vector<ibv_sge> Endpoint::cut(std::size_t at, std::uint32_t length, int parts) const {
+std::vector<ibv_sge> Endpoint::Objects::cut(std::size_t at, std::uint32_t length, int parts) const {
   std::vector<ibv_sge> sges;
-  const std::uint64_t base = reinterpret_cast<std::uint64_t>(buffer_.data()) + at;
+  const std::uint64_t base = reinterpret_cast<std::uint64_t>(buffer.data()) + at;
   const std::uint32_t piece = length / static_cast<std::uint32_t>(parts);
   std::uint32_t done = 0;
   for (int i = 0; i < parts; ++i) {
     const std::uint32_t size = i + 1 == parts ? length - done : piece;
-    sges.push_back({.addr = base + done, .length = size, .lkey = mr_->lkey});
+    sges.push_back({.addr = base + done, .length = size, .lkey = mr->lkey});
     done += size;
   }
   return sges;
 }
 
 void Endpoint::post_receive(bool datagram, std::size_t at, std::uint32_t length, int parts) {
-  std::vector<ibv_sge> sges = cut(at, length, parts);
+  std::vector<ibv_sge> sges = objects_->cut(at, length, parts);
   ibv_recv_wr request{};
   request.sg_list = sges.data();
   request.num_sge = static_cast<int>(sges.size());
   ibv_recv_wr* bad = nullptr;
-  if (ibv_post_recv(datagram ? ud_ : rc_, &request, &bad) != 0) die("ibv_post_recv");
+  if (ibv_post_recv(datagram ? objects_->ud : objects_->rc, &request, &bad) != 0)
+    die("ibv_post_recv");
 }
 
 void Endpoint::post_send(bool datagram, ibv_send_wr request, std::size_t at, std::uint32_t length,
                          int parts) {
-  std::vector<ibv_sge> sges = cut(at, length, parts);
+  std::vector<ibv_sge> sges = objects_->cut(at, length, parts);
   request.sg_list = sges.data();
   request.num_sge = static_cast<int>(sges.size());
   request.send_flags |= IBV_SEND_SIGNALED;
   if (datagram) {
-    request.wr.ud.ah = ah_;
+    request.wr.ud.ah = objects_->ah;
     request.wr.ud.remote_qpn = other_.ud_qpn;
     request.wr.ud.remote_qkey = kQkey;
   }
   ibv_send_wr* bad = nullptr;
-  if (ibv_post_send(datagram ? ud_ : rc_, &request, &bad) != 0) die("ibv_post_send");
+  if (ibv_post_send(datagram ? objects_->ud : objects_->rc, &request, &bad) != 0)
+    die("ibv_post_send");
 }
 
 std::optional<ibv_wc> Endpoint::poll() {
   ibv_wc completion{};
-  const int n = ibv_poll_cq(cq_, 1, &completion);
+  const int n = ibv_poll_cq(objects_->cq, 1, &completion);
   if (n < 0) die("ibv_poll_cq");
   return n == 1 ? std::optional(completion) : std::nullopt;
 }

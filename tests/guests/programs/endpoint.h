@@ -1,5 +1,6 @@
-// Endpoint: one RC and one UD queue pair with a buffer each way, on the first
-// RDMA device of the guest, connected to the same thing at the other end.
+// Endpoint: one RC and one UD queue pair with a buffer each way, connected to the same
+// thing at the other end. They are of the first RDMA device of the guest, through
+// libibverbs (endpoint.cc), or of a VM that is none (fake_endpoint.cc).
 
 #pragma once
 
@@ -8,8 +9,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "rendezvous.h"
 
@@ -42,9 +43,8 @@ class Endpoint {
 
   void connect(Rendezvous& peer, const Patience& patience = {});
 
-  std::uint8_t* buffer() { return buffer_.data(); }
+  std::uint8_t* buffer();
   const Address& other() const { return other_; }
-  std::uint32_t own_ud_qpn() const { return ud_->qp_num; }
 
   // `parts` SGEs over [at, at+length) of the buffer.
   void post_receive(bool datagram, std::size_t at, std::uint32_t length, int parts);
@@ -53,26 +53,15 @@ class Endpoint {
 
   // A completion, if there is one.
   std::optional<ibv_wc> poll();
-  // Spins for one, at most 30 s.
+  // Looks for one, at most 30 s.
   ibv_wc wait();
   // nullopt: none came in that time.
   std::optional<ibv_wc> wait_for(std::chrono::milliseconds time);
 
  private:
-  std::vector<ibv_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
-  ibv_qp* make_qp(ibv_qp_type type);
-  void to_init(ibv_qp* qp);
-  void to_ready(std::uint32_t dest_qpn, const Patience& patience);
-  ibv_ah_attr route() const;
+  struct Objects;
 
-  ibv_context* context_ = nullptr;
-  ibv_pd* pd_ = nullptr;
-  ibv_cq* cq_ = nullptr;
-  ibv_mr* mr_ = nullptr;
-  ibv_qp* rc_ = nullptr;
-  ibv_qp* ud_ = nullptr;
-  ibv_ah* ah_ = nullptr;
-  std::vector<std::uint8_t> buffer_;
+  std::unique_ptr<Objects> objects_;
   Address other_{};
 };
 
