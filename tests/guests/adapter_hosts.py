@@ -1,36 +1,72 @@
-"""AdapterHosts: guests that play hosts, each with an RDMA adapter, which is Linux's rdma_rxe on its NIC. What they run is of
-this machine (host_programs.py)."""
+"""AdapterHosts: guests that play hosts of a cluster. Each has an RDMA adapter, which is Linux's rdma_rxe on its NIC, and a
+paravaned with a VM that is none: a program plays its driver (programs/fake_endpoint.cc). What they run is of this machine
+(host_programs.py); h1 has the cluster's authority and its etcd."""
+import json
 import pathlib
+import re
 import shutil
 import tempfile
 
 import host_programs
-from guests import BUILD, Guests, make_overlay
+from guests import BUILD, Failed, Guests, make_overlay, wait_for
+from host_programs import FOLDER
 
 DEVICE = "rxe0"
 NOBODY = 65534
+CONFIG = "/etc/paravane/paravaned.toml"
+LOG = "/var/log/paravaned.log"
+SOCKETS = "/run/paravane/vm"
+SWITCH, PORT_GROUP = "lan", "rdma"
+REQUEST_FAILED = 3  # paravane-tally's
+
+SETTINGS = """[host]
+name = "{name}"
+[sandbox]
+user = "nobody"
+[cluster]
+address = "{address}"
+etcd_program = "{folder}/etcd"
+[channel]
+encryption = "{encryption}"
+{more}
+"""
+FOLDERS = f"for one in /run/paravane {SOCKETS} /var/lib/paravane; do mkdir -p $one; chown {NOBODY}:{NOBODY} $one; done\n"
+START = f"""mkdir -p /var/log
+{FOLDER}/paravaned --config {CONFIG} >>{LOG} 2>&1 </dev/null & echo $! >/run/paravaned.pid
+i=0; until {FOLDER}/paravane status >/dev/null 2>&1; do i=$((i+1)); [ $i -lt 150 ] || {{ cat {LOG}; exit 1; }}; sleep 0.2; done
+"""
+STOP = f"""kill $(cat /run/paravaned.pid)
+i=0; while kill -0 $(cat /run/paravaned.pid) 2>/dev/null; do i=$((i+1)); [ $i -lt 150 ] || {{ cat {LOG}; exit 1; }}; sleep 0.2; done
+"""
 
 
 class AdapterHosts(Guests):
-    """Hosts 1, 2, ... at 10.77.0.1, 10.77.0.2, ..."""
+    """Hosts h1, h2, ... at 10.77.0.1, 10.77.0.2, ...; host I has the VM vmI."""
 
     def __init__(self, count=2):
-        self.count = count
+        self.numbers = range(1, count + 1)
         folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         super().__init__(folder, make_overlay(folder))
         (self.folder / "paravaned.log").touch()  # this machine has no daemon
         programs = host_programs.folder_in(self.overlay)
-        for program in (BUILD / "guest" / "host").iterdir():
+        for program in (*(BUILD / "guest" / "host").iterdir(), BUILD / "bin" / "paravaned", BUILD / "bin" / "paravane",
+                        pathlib.Path("/usr/bin/etcd")):
             host_programs.put_program(program, programs)
         host_programs.put_rxe(self.overlay)
         host_programs.put_users(self.overlay, nobody=NOBODY)
 
     def boot(self, *options):
         """With the rules for files that the engine's sandbox has, which guests are without otherwise."""
-        self.up(self.count, "--no-rdma", "--memory", "1024", "--append", "lsm=landlock", *options)
-        for host in range(1, self.count + 1):
-            self.shell(host, "modprobe rdma_rxe")
+        self.up(len(self.numbers), "--no-rdma", "--memory", "1024", "--layer", "switch", "--append", "lsm=landlock", *options)
+        for host in self.numbers:
+            self.shell(host, "modprobe -a rdma_rxe bridge tun 8021q")
             self.add_adapter(host)
+
+    def program(self, host, name, *words, timeout=120):
+        """Runs one of this machine's in a host; returns what it says, and fails unless it succeeds."""
+        return self.guest(host, str(FOLDER / name), *words, timeout=timeout)
+
+    # ---- adapters ----
 
     def add_adapter(self, host):
         self.guest(host, "rdma", "link", "add", DEVICE, "type", "rxe", "netdev", "eth0")
@@ -38,10 +74,152 @@ class AdapterHosts(Guests):
     def remove_adapter(self, host):
         self.guest(host, "rdma", "link", "delete", DEVICE)
 
-    def program(self, host, name, *words, timeout=120):
-        """Runs one of this machine's in a host; returns what it says, and fails unless it succeeds."""
-        return self.guest(host, str(host_programs.FOLDER / name), *words, timeout=timeout)
+    # ---- daemons ----
+
+    def configure(self, host, encryption="on", more=""):
+        """The daemon's file, which it reads when it starts. `more`: of other sections."""
+        text = SETTINGS.format(name=f"h{host}", address=self.address_of(host), folder=FOLDER, encryption=encryption, more=more)
+        self.shell(host, f"mkdir -p $(dirname {CONFIG}); cat >{CONFIG} <<'END'\n{text}END\n")
+
+    def start_daemon(self, host):
+        self.shell(host, FOLDERS + START)
+
+    def stop_daemon(self, host):
+        self.shell(host, STOP)
+
+    def start_again(self, host, **settings):
+        """With other settings, of configure(). A VM that was there ends, as QEMU would."""
+        self.stop_daemon(host)
+        self.configure(host, **settings)
+        self.start_daemon(host)
+
+    def log_of(self, host):
+        return self.guest(host, "cat", LOG)
+
+    def paravane(self, host, *words):
+        return self.program(host, "paravane", *words)
+
+    def ask(self, host, *words):
+        return json.loads(self.paravane(host, "--formatter=json", *words))
+
+    # ---- the cluster ----
+
+    def make_cluster(self, **settings):
+        """With a port group that all hosts have, and a VM on each host. `settings`: of configure()."""
+        for host in self.numbers:
+            self.configure(host, **settings)
+            self.start_daemon(host)
+            # As an operator opens the channel: at the management network's interface.
+            self.paravane(host, "system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
+            self.paravane(host, "network", "firewall", "ruleset", "set", "-e", "true", "-r", "pvrdma")
+        self.paravane(1, "cluster", "init", "--name", "h1")
+        for host in self.numbers[1:]:
+            token = self.paravane(1, "cluster", "token", f"h{host}").strip()
+            self.shell(host, f"umask 077; echo '{token}' >/run/token; {FOLDER}/paravane cluster join --token-file /run/token")
+        self.paravane(1, "vds", "create", SWITCH)
+        for host in self.numbers:
+            self.paravane(1, "vds", "add-host", SWITCH, f"h{host}")
+        self.paravane(1, "portgroup", "create", PORT_GROUP, "--vds", SWITCH)
+        for host in self.numbers:
+            wait_for(f"h{host} has heard of the port group", lambda host=host: PORT_GROUP in self.paravane(host, "portgroup", "list"), 60)
+            self.paravane(host, "vm", "add", f"vm{host}", "--mac", mac_of(host), "--port-group", PORT_GROUP)
+        self.wait_known()
+
+    def channels(self, host):
+        """To the others: their state, and why there is none."""
+        return {one["name"]: (one["channel"], one["channel_problem"])
+                for one in self.ask(host, "cluster", "status").get("hosts", []) if one["name"] != f"h{host}"}
+
+    def wait_known(self):
+        """Until each host has its channels, and what etcd knows: an etcd that was started again takes its time."""
+        def is_whole(host):
+            channels = self.channels(host).values()
+            return (self.ask(host, "cluster", "status")["connected"] and len(channels) == len(self.numbers) - 1
+                    and all(state != "none" for state, _ in channels))
+        for host in self.numbers:
+            wait_for(f"h{host} has its channels and the inventory", lambda host=host: is_whole(host), 90, 0.5)
+
+    def paths(self, host):
+        """Of the connections of a host's VM: (path, why)."""
+        return [(row["path"], row["why"]) for row in self.ask(host, "path", "list")]
+
+    def wait_path(self, host, path, timeout=30):
+        """Until all of them have this path; returns why."""
+        paths = []
+
+        def is_it():
+            paths[:] = self.paths(host)
+            return paths and all(one == path for one, _ in paths)
+        try:
+            wait_for(f"vm{host} has the path {path}", is_it, timeout, 0.2)
+        except Failed as late:
+            raise Failed(f"{late}, but {paths}\n" + "".join(f"h{one}:\n{self.log_of(one)[-1500:]}" for one in self.numbers)) from None
+        return [why for _, why in paths]
+
+    # ---- VMs ----
+
+    def spawn_vm(self, host, name, *words, timeout=300):
+        """Starts a program that is the VM of a host."""
+        return self.spawn(host, "env", f"PARAVANE_VM_SOCKET={SOCKETS}/vm{host}.sock", f"PARAVANE_VM_MAC={mac_of(host)}",
+                          str(FOLDER / name), *words, timeout=timeout)
+
+    def exchange(self, server, client, name, *words, port=19000, timeout=300):
+        """A program that is both VMs. Both must succeed; returns what they said."""
+        one = self.spawn_vm(server, name, *words, str(port), timeout=timeout)
+        other = self.spawn_vm(client, name, *words, str(port), self.address_of(server), timeout=timeout)
+        try:
+            code, said = other.finish(timeout + 10, peer=one)
+            if code != 0:
+                raise Failed(f"{other.words}: exit status {code}\n{said}\n{self.log_of(client)[-2000:]}")
+            return one.expect_success(60), said
+        finally:
+            other.end()
+            one.end()
 
     def close(self):
         self.lab("down")
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def mac_of(host):
+    return f"02:50:56:00:00:{host:02x}"
+
+
+class Traffic:
+    """Requests between two VMs that count: what is lost or done twice shows (programs/tally.cc)."""
+
+    ports = iter(range(19100, 20000))
+
+    def __init__(self, rig, server=1, client=2, seconds=20, timeout=18, retries=7):
+        """`timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them."""
+        port, words = str(next(Traffic.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
+        self.rig, self.client_host = rig, client
+        self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, port)
+        self.client = rig.spawn_vm(client, "paravane-vm-tally", *words, "--seconds", str(seconds), port, rig.address_of(server))
+
+    def has_done(self):
+        """Requests of the acting VM so far."""
+        vms = self.rig.ask(self.client_host, "stats", "--vm", f"vm{self.client_host}")["vms"]
+        counters = {one["name"]: one["value"] for vm in vms for group in vm["groups"] for one in group["counters"]}
+        return counters["sends"]
+
+    def goes_on(self):
+        return self.client.process.poll() is None
+
+    def end(self, timeout=120):
+        """What both ends have counted. Whatever happened, nothing may be lost or done twice; `failed` says what became of
+        a request that was given up, and after how many seconds."""
+        code, said = self.client.finish(timeout)
+        other, other_said = self.server.finish(60)
+        text = f"{self.client.words}:\n{said}\n{self.server.words}:\n{other_said}"
+        if code not in (0, REQUEST_FAILED) or other != code:
+            raise Failed(f"exit status {code} and {other}\n{text}")
+        rounds, longest = re.search(r"rounds: (\d+), the longest took ([\d.]+) s", said).groups()
+        additions, swaps, messages = re.search(r"additions: (\d+), swaps: (\d+), messages: (\d+)", other_said).groups()
+        failed = re.search(r"failed: (.*) after ([\d.]+) s", said)
+        return {"rounds": int(rounds), "longest_s": float(longest), "additions": int(additions), "swaps": int(swaps),
+                "messages": int(messages), "failed": (failed[1], float(failed[2])) if failed else None}
+
+    def cut_short(self):
+        for end in self.client, self.server:
+            end.end()

@@ -65,6 +65,7 @@ USUAL = {
 
     # RDMA adapters as uplinks
     "HcaTrunk": ALL,
+    "HcaTrunkBetweenTwoHosts": ALL,
 
     # What operators do
     "AcceptanceSequence": ALL,
