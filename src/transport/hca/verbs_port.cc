@@ -22,11 +22,12 @@ constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
 
 // IBTA 9.7.5.2.8: 12 is 0.64 ms, 14 is 4.096 us * 2^14 = 67 ms, of which the adapter tries seven:
-// a peer that is gone is found out within half a second. RNR is tried without end, since the
-// channel's own clocks judge a peer that takes nothing.
+// a peer that is gone is found out within half a second. Linux's rdma_rxe takes 7 retries for
+// retries without end. RNR is tried without end, since the channel's own clocks judge a peer that
+// takes nothing.
 constexpr std::uint8_t kRnrTimer = 12;
 constexpr std::uint8_t kTimeout = 14;
-constexpr std::uint8_t kRetries = 7;
+constexpr std::uint8_t kRetries = 6;
 constexpr std::uint8_t kRnrRetriesWithoutEnd = 7;
 
 // 256 is IBV_MTU_256 = 1, and so on by powers of two.
