@@ -17,6 +17,7 @@ CONFIG = "/etc/paravane/paravaned.toml"
 LOG = "/var/log/paravaned.log"
 SOCKETS = "/run/paravane/vm"
 SWITCH, PORT_GROUP = "lan", "rdma"
+NO_RESPONSE = 3  # paravane's
 REQUEST_FAILED = 3  # paravane-tally's
 
 SETTINGS = """[host]
@@ -41,10 +42,11 @@ i=0; while kill -0 $(cat /run/paravaned.pid) 2>/dev/null; do i=$((i+1)); [ $i -l
 
 
 class AdapterHosts(Guests):
-    """Hosts h1, h2, ... at 10.77.0.1, 10.77.0.2, ...; host I has the VM vmI."""
+    """Hosts h1, h2, ... at 10.77.0.1, 10.77.0.2, ...; host I has the VM vmI. `nic`: the adapter's; eth1 is one of its own, so
+    that it may fail alone, at 10.77.1.I."""
 
-    def __init__(self, count=2):
-        self.numbers = range(1, count + 1)
+    def __init__(self, count=2, nic="eth0"):
+        self.numbers, self.nic = range(1, count + 1), nic
         folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         super().__init__(folder, make_overlay(folder))
         (self.folder / "paravaned.log").touch()  # this machine has no daemon
@@ -57,7 +59,8 @@ class AdapterHosts(Guests):
 
     def boot(self, *options):
         """With the rules for files that the engine's sandbox has, which guests are without otherwise."""
-        self.up(len(self.numbers), "--no-rdma", "--memory", "1024", "--layer", "switch", "--append", "lsm=landlock", *options)
+        self.up(len(self.numbers), "--no-rdma", "--adapters", "1" if self.nic == "eth0" else "2", "--memory", "1024",
+                "--layer", "switch", "--append", "lsm=landlock", *options)
         for host in self.numbers:
             self.shell(host, "modprobe -a rdma_rxe bridge tun 8021q")
             self.add_adapter(host)
@@ -69,10 +72,22 @@ class AdapterHosts(Guests):
     # ---- adapters ----
 
     def add_adapter(self, host):
-        self.guest(host, "rdma", "link", "add", DEVICE, "type", "rxe", "netdev", "eth0")
+        """When the one that was removed is gone."""
+        self.shell(host, f"i=0; until rdma link add {DEVICE} type rxe netdev {self.nic}; do i=$((i+1)); [ $i -lt 100 ] || exit 1; "
+                         "sleep 0.2; done")
 
     def remove_adapter(self, host):
-        self.guest(host, "rdma", "link", "delete", DEVICE)
+        """Nobody finds it any more. It goes on for whoever has it open, and is gone when nobody has."""
+        self.shell(host, f"rdma link delete {DEVICE} >/dev/null 2>&1 &")
+        wait_for("the adapter is not listed", lambda: DEVICE not in self.guest(host, "rdma", "link", "show"))
+
+    def set_link(self, host, up):
+        """Of the adapter's NIC: its port is active or not."""
+        self.guest(host, "ip", "link", "set", self.nic, "up" if up else "down")
+
+    def packets(self, host):
+        """That its adapter has received."""
+        return int(self.guest(host, "cat", f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters/rcvd_pkts"))
 
     # ---- daemons ----
 
@@ -112,7 +127,7 @@ class AdapterHosts(Guests):
             # As an operator opens the channel: at the management network's interface.
             self.paravane(host, "system", "settings", "advanced", "set", "-o", "/Net/PVRDMAVmknic", "-s", "vmk0")
             self.paravane(host, "network", "firewall", "ruleset", "set", "-e", "true", "-r", "pvrdma")
-        self.paravane(1, "cluster", "init", "--name", "h1")
+        self.init_cluster()
         for host in self.numbers[1:]:
             token = self.paravane(1, "cluster", "token", f"h{host}").strip()
             self.shell(host, f"umask 077; echo '{token}' >/run/token; {FOLDER}/paravane cluster join --token-file /run/token")
@@ -124,6 +139,13 @@ class AdapterHosts(Guests):
             wait_for(f"h{host} has heard of the port group", lambda host=host: PORT_GROUP in self.paravane(host, "portgroup", "list"), 60)
             self.paravane(host, "vm", "add", f"vm{host}", "--mac", mac_of(host), "--port-group", PORT_GROUP)
         self.wait_known()
+
+    def init_cluster(self):
+        """Where etcd may take longer than the command has patience."""
+        code, said = self.spawn(1, str(FOLDER / "paravane"), "cluster", "init", "--name", "h1").finish(90)
+        if code not in (0, NO_RESPONSE):
+            raise Failed(f"cluster init: exit status {code}\n{said}\n{self.log_of(1)}")
+        wait_for("h1 has a cluster", lambda: self.ask(1, "cluster", "status").get("cluster"), 90, 0.5)
 
     def channels(self, host):
         """To the others: their state, and why there is none."""
@@ -164,13 +186,13 @@ class AdapterHosts(Guests):
                           str(FOLDER / name), *words, timeout=timeout)
 
     def exchange(self, server, client, name, *words, port=19000, timeout=300):
-        """A program that is both VMs. Both must succeed; returns what they said."""
+        """A program in both hosts, which is the VMs if it has any. Both must succeed; returns what they said."""
         one = self.spawn_vm(server, name, *words, str(port), timeout=timeout)
         other = self.spawn_vm(client, name, *words, str(port), self.address_of(server), timeout=timeout)
         try:
             code, said = other.finish(timeout + 10, peer=one)
             if code != 0:
-                raise Failed(f"{other.words}: exit status {code}\n{said}\n{self.log_of(client)[-2000:]}")
+                raise Failed(f"{other.words}: exit status {code}\n{said}")
             return one.expect_success(60), said
         finally:
             other.end()
