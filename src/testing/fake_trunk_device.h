@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,12 +32,15 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   explicit FakeTrunkDevice(std::shared_ptr<FakeTrunkNet> net);
 
   Result<std::unique_ptr<transport_hca::FreshTrunkPort>> make_port() override;
+  bool is_there() const override { return is_there_; }
   int fd() const override { return event_.get(); }
   std::string take_trouble() override;
 
   // What make_port() and connect() answer from now on; empty: they succeed.
   void refuse_ports(std::string why) { no_port_ = std::move(why); }
   void refuse_connections(std::string why) { no_connection_ = std::move(why); }
+  // It goes on for those that have it.
+  void remove() { is_there_ = false; }
   // All its queue pairs fail, and it says so.
   void fail(std::string trouble);
   void set_infiniband(bool is_infiniband) { is_infiniband_ = is_infiniband; }
@@ -51,6 +55,7 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   std::string no_connection_;
   std::string trouble_;
   bool is_infiniband_ = false;
+  std::atomic<bool> is_there_ = true;
   unsigned made_ = 0;
   std::vector<std::weak_ptr<FakeTrunkEnd>> own_;
 };

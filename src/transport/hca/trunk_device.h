@@ -38,6 +38,9 @@ class TrunkDevice {
   virtual ~TrunkDevice() = default;
   // Errors: kResourceExhausted: too little locked memory; kIo.
   virtual Result<std::unique_ptr<FreshTrunkPort>> make_port() = 0;
+  // Whether the host still has it. One that was removed may serve those that have it open, and not
+  // say so (Linux's rdma_rxe).
+  virtual bool is_there() const = 0;
   // Readable when the adapter has something to say.
   virtual int fd() const = 0;
   // Takes what it has to say. Why the adapter is of no use any more; empty: it still is.

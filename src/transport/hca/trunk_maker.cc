@@ -71,14 +71,14 @@ void TrunkMaker::run() {
 }
 
 void TrunkMaker::turn() {
-  if (adapter_ && !device_ && now() >= next_try_) open_device();
+  if (adapter_ && now() >= next_look_) look_at_device();
   for (auto& [id, host] : hosts_) {
     if (now() >= host.next_turn()) host.turn(now());
   }
 }
 
 Instant TrunkMaker::next_turn() const {
-  Instant next = adapter_ && !device_ ? next_try_ : kNever;
+  Instant next = adapter_ ? next_look_ : kNever;
   for (const auto& [id, host] : hosts_) next = std::min(next, host.next_turn());
   return next;
 }
@@ -87,13 +87,20 @@ void TrunkMaker::set_adapter(std::optional<TrunkAdapter> adapter, NoTrunk none) 
   mailbox_.post([this, adapter = std::move(adapter), none = std::move(none)] {
     if (adapter && adapter == adapter_) return;
     adapter_ = adapter;
-    next_try_ = {};
+    next_look_ = {};
     lose_device(adapter ? NoTrunk{.state = TrunkState::kPreparing, .why = "being prepared"} : none);
   });
 }
 
+void TrunkMaker::look_at_device() {
+  next_look_ = now() + (device_ ? kLookEvery : kTryEvery);
+  if (!device_) return open_device();
+  if (device_->is_there()) return;
+  log_.warn(now(), "trunks: {} was removed", adapter_->device);
+  lose_device({.state = TrunkState::kNoAdapter, .why = adapter_->device + " was removed"});
+}
+
 void TrunkMaker::open_device() {
-  next_try_ = now() + kTryEvery;
   auto opened = open_(*adapter_);
   Status watched;
   if (opened) {
@@ -115,7 +122,7 @@ void TrunkMaker::on_device() {
   const std::string trouble = device_->take_trouble();
   if (trouble.empty()) return;
   log_.warn(now(), "trunks: {}", trouble);
-  next_try_ = now() + kTryEvery;
+  next_look_ = now() + kTryEvery;
   lose_device({.state = TrunkState::kPortDown, .why = trouble});
 }
 

@@ -40,6 +40,8 @@ class TrunkMaker {
   };
   // How often an adapter that cannot be used is tried again.
   static constexpr Duration kTryEvery = std::chrono::seconds(1);
+  // How often it is looked whether the adapter is still there.
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
   // Errors: kIo.
   static Result<std::unique_ptr<TrunkMaker>> start(OpenTrunkDevice open, Events events);
@@ -84,6 +86,7 @@ class TrunkMaker {
   void take_news();
   void take(verbs::HostId host, const News& news);
   void add(verbs::HostId host, bool leads);
+  void look_at_device();
   void open_device();
   void on_device();
   void lose_device(const NoTrunk& none);
@@ -101,7 +104,7 @@ class TrunkMaker {
   std::optional<TrunkAdapter> adapter_;
   std::shared_ptr<TrunkDevice> device_;
   NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};
-  Instant next_try_{};
+  Instant next_look_{};  // at the adapter, or for it
   std::map<verbs::HostId, HostTrunk> hosts_;
   LimitedLog log_;
   bool stopping_ = false;

@@ -135,6 +135,18 @@ TEST_F(TrunkMakerTest, AnAdapterThatFailsEndsTheTrunkAndIsOpenedAgain) {
   EXPECT_EQ(opened_, 2U);
 }
 
+TEST_F(TrunkMakerTest, AnAdapterThatIsRemovedIsLetGoThoughItSaysNothing) {
+  maker_->on_channel(kPeer, false);
+  maker_->set_adapter(kAdapter, {});
+  ASSERT_TRUE(offers(TrunkState::kWilling));
+  ASSERT_TRUE(makes_trunk(1));
+  note([&] { is_there_ = false, made_.clear(); });
+  last_device_.lock()->remove();
+  ASSERT_TRUE(says("mlx5_0 was removed"));
+  EXPECT_TRUE(says("there is no mlx5_0"));
+  EXPECT_TRUE(waits_for([&] { return last_device_.expired(); }));
+}
+
 TEST_F(TrunkMakerTest, AChannelThatIsReplacedBeginsAnew) {
   maker_->set_adapter(kAdapter, {});
   maker_->on_channel(kPeer, false);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -127,6 +128,10 @@ Result<std::unique_ptr<FreshTrunkPort>> VerbsDevice::make_port() {
   auto port = VerbsPort::create(shared_from_this());
   if (!port) return std::unexpected(port.error());
   return std::move(*port);
+}
+
+bool VerbsDevice::is_there() const {
+  return ::access(static_cast<const char*>(context_->device->dev_path), F_OK) == 0;
 }
 
 std::string VerbsDevice::take_trouble() {
