@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "transport/roce": ["base", "guestmem", "verbs", "wire"],
     "transport/channel": ["base", "guestmem", "verbs", "wire"],
     "transport/tcp": ["base", "guestmem", "transport/channel"],
-    "transport/hca": ["base", "guestmem", "transport/channel"],
+    "transport/hca": ["base", "guestmem", "wire", "verbs", "transport/channel"],
     "transport/impaired": ["base", "guestmem", "verbs"],
     "sniff": ["base", "guestmem", "verbs", "wire"],
     "fabric": ["base", "verbs"],
@@ -41,11 +41,11 @@ MAY_INCLUDE = {
     "privsep": ["base", "json", "model", "api"],
     "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
-    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "fabric", "model", "text"],
+    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
-    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "model", "api"],
+    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
     "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing

@@ -51,6 +51,8 @@ class PathReasonsTest : public testing::Test {
 
   fake::EngineRig rig_{2};
   fake::ScriptedTransport tcp_{"tcp"};
+  fake::ScriptedTransport hca_{"hca"};
+  TrunkReport trunk_;
   fake::ScriptedTransport roce_{"roce"};
   fake::ScriptedTransport impaired_{"tcp+impaired"};
   std::string problem_;       // of the channel to h2
@@ -58,7 +60,7 @@ class PathReasonsTest : public testing::Test {
   transport_roce::ProbeReport probe_{.state = transport_roce::ProbeState::kAnswered};
   std::string closed_ = "port group vms has RoCE off";
   PathReasons reasons_{directory(),
-                       {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_}; },
+                       {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_, trunk_}; },
                         .roce = [this](AdapterId) { return closed_; },
                         .probe = [this](AdapterId, const auto&) { return probe_; }}};
 };
@@ -70,6 +72,23 @@ TEST_F(PathReasonsTest, NothingIsBetterThanLocal) {
 TEST_F(PathReasonsTest, TcpLeadsToTheHostWhereNoAdapterOfHardwareIsUsable) {
   add_host();
   EXPECT_EQ(look(kFar), row("tcp", "on host h2; hca: no usable adapter"));
+}
+
+TEST_F(PathReasonsTest, TcpSaysWhyThereIsNoTrunk) {
+  add_host();
+  trunk_ = {.why = "encryption is on"};
+  EXPECT_EQ(look(kFar), row("tcp", "on host h2; hca: encryption is on"));
+  trunk_ = {.why = "has its port down", .at_peer = true};
+  EXPECT_EQ(look(kFar), row("tcp", "on host h2; hca: h2 has its port down"));
+  problem_ = "the connection failed";
+  EXPECT_EQ(look(kFar), row("tcp", "on host h2; no channel: the connection failed"));
+}
+
+TEST_F(PathReasonsTest, HcaNamesTheAdapter) {
+  directory().set_host(HostId{2}, "h2", hca_,
+                       {{.segment = SegmentId::kBuiltIn, .gid = kFar, .type = kFarType}});
+  trunk_ = {.device = "mlx5_0"};
+  EXPECT_EQ(look(kFar), row("hca", "on host h2; over mlx5_0"));
 }
 
 TEST_F(PathReasonsTest, TcpSaysWhyThereIsNoChannel) {

@@ -7,7 +7,7 @@ from guests import wait_for
 from host_programs import FOLDER
 
 MIB = 32  # each way
-PATH = "tcp"  # between hosts that both have an adapter
+PATH = "hca"  # between hosts that both have an adapter
 SOME = 40  # requests
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
 

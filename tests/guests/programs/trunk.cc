@@ -299,7 +299,8 @@ int main(int argc, char** argv) {
   std::optional<guest::Rendezvous> peer = meet(options);  // the sandbox makes no connection
   VerbsDevice::load_providers();
   if (options.is_sandboxed) value_of(guest::enter_engine_sandbox());
-  const auto device = value_of(VerbsDevice::open(options.device, 1));
+  const auto device = std::static_pointer_cast<VerbsDevice>(
+      value_of(VerbsDevice::open({.device = options.device})));
   register_guest(device->domain());
   const Outcome outcome = peer ? between(device, options.bytes, *peer, !options.address.empty())
                                : inside(device, options.bytes);
