@@ -46,7 +46,8 @@ class RoceEngines : private fake::EngineRig {
   const RoceCase case_;
   RocePipe pipe_;
   std::array<transport_roce::RoceTransport, 2> transports_{
-      transport_roce::RoceTransport(turn_clock()), transport_roce::RoceTransport(turn_clock())};
+      transport_roce::RoceTransport(turn_clock(), 0),
+      transport_roce::RoceTransport(turn_clock(), 0)};
   std::array<std::unique_ptr<fake::EngineQp>, 2> qps_;
   std::array<fake::EngineBuffer, 2> data_;
 };

@@ -19,7 +19,7 @@ RoceHost::RoceHost(unsigned side, unsigned core, UniqueFd tap)
       door_(std::move(tap), true, kRoceMtu) {
   on_worker([this] {
     const TurnClock& clock = worker().schedule().turn_clock();
-    roce_.emplace(clock);
+    roce_.emplace(clock, std::uint8_t{0});
     roce_turns_.emplace(*roce_, worker().loop(), clock, kWatchPorts);
     demand(roce_turns_->watch(verbs::AdapterId{this->side()}, door_.fd(), [] {}).has_value(),
            "a tap cannot be watched");

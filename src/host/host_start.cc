@@ -80,7 +80,9 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   std::random_device random;
   const std::uint64_t incarnation = (std::uint64_t{random()} << 32) | random() | 1;
   const auto made = host->worker_->ask([h = host.get(), incarnation] {
-    h->ports_ = std::make_unique<worker::PortTable>(*h->worker_, incarnation, h->port_events());
+    const auto roce_class = static_cast<std::uint8_t>(h->config_.config.roce.dscp << 2);
+    h->ports_ =
+        std::make_unique<worker::PortTable>(*h->worker_, incarnation, h->port_events(), roce_class);
     return true;
   });
   if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");

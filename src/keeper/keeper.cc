@@ -95,6 +95,7 @@ Status Keeper::watch() {
       *loop_,
       SocketMakerConfig{
           .cluster = settings_.config.cluster,
+          .channel = settings_.config.channel,
           .metrics = settings_.config.metrics,
           .vmkernel =
               [this] { return switches_ ? switches_->addresses() : std::vector<Ipv4Interface>(); }},

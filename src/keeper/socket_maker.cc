@@ -1,6 +1,7 @@
 #include "keeper/socket_maker.h"
 
 #include <fmt/core.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -39,6 +40,7 @@ bool is_channel_port(std::uint16_t port) {
 SocketMaker::SocketMaker(EventLoop& loop, SocketMakerConfig config, Answer answer)
     : loop_(loop),
       config_(std::move(config.cluster)),
+      channel_(config.channel),
       metrics_(Endpoint::parse(config.metrics.listen)),
       vmkernel_(std::move(config.vmkernel)),
       answer_(std::move(answer)) {}
@@ -101,12 +103,23 @@ Status SocketMaker::may_dial(const Endpoint& source, const Endpoint& target) con
                   target.print()));
 }
 
+// Before anything is sent: a connection's first packets have it, too. Packets without it arrive as
+// well, so a kernel that refuses is no reason to have no channel.
+void SocketMaker::mark(const UniqueFd& socket, const Endpoint& end) const {
+  if (!is_channel_port(end.port())) return;
+  const int traffic_class = static_cast<int>(channel_.dscp) << 2;
+  const bool is_ipv6 = end.family() == AF_INET6;
+  ::setsockopt(socket.get(), is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_TCLASS : IP_TOS,
+               &traffic_class, sizeof traffic_class);
+}
+
 Result<UniqueFd> SocketMaker::start(const Endpoint& source, const Endpoint& target,
-                                    bool& connected) {
+                                    bool& connected) const {
   UniqueFd socket(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return cannot("create a socket for", target, errno);
   const int yes = 1;
   ::setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+  mark(socket, target);
   if (::bind(socket.get(), source.generic(), source.size()) != 0) {
     return cannot("use the address", source, errno);
   }
@@ -177,6 +190,7 @@ Result<UniqueFd> SocketMaker::make_listener(const Endpoint& at) const {
   if (!socket) return cannot("create a socket for", at, errno);
   const int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  mark(socket, at);
   if (::bind(socket.get(), at.generic(), at.size()) != 0) return cannot("listen at", at, errno);
   if (::listen(socket.get(), kBacklog) != 0) return cannot("listen at", at, errno);
   return socket;

@@ -7,6 +7,9 @@
 // either connect to the ports that clusters use, or listen on those ports. If paravaned.toml does
 // not set [cluster] address, the engine gets no such sockets.
 //
+// The sockets of channels are marked with the DSCP in [channel] dscp, which what a listener accepts
+// takes over.
+//
 // The engine also gets a socket that listens on the address in [metrics] listen.
 //
 // Keeper's thread only.
@@ -33,6 +36,7 @@ namespace paravane::keeper {
 
 struct SocketMakerConfig {
   settings::ClusterConfig cluster{};
+  settings::ChannelConfig channel{};
   settings::MetricsConfig metrics{};
   // The addresses of VMkernel interfaces, at the moment; empty: there are none.
   std::function<std::vector<Ipv4Interface>()> vmkernel{};
@@ -80,12 +84,15 @@ class SocketMaker {
   Result<Endpoint> own(const std::string& address, std::uint16_t port) const;
   bool is_own(const std::string& address) const;
   Status may_dial(const Endpoint& source, const Endpoint& target) const;
-  static Result<UniqueFd> start(const Endpoint& source, const Endpoint& target, bool& connected);
+  Result<UniqueFd> start(const Endpoint& source, const Endpoint& target, bool& connected) const;
+  // Marks the packets of a socket whose remote or own port is that of a channel.
+  void mark(const UniqueFd& socket, const Endpoint& end) const;
   Result<UniqueFd> make_listener(const Endpoint& at) const;
   void on_connected(Place place);
 
   EventLoop& loop_;
   settings::ClusterConfig config_;
+  settings::ChannelConfig channel_;
   std::optional<Endpoint> metrics_;  // where metrics are asked for
   std::function<std::vector<Ipv4Interface>()> vmkernel_;
   Answer answer_;

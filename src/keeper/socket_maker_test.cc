@@ -35,20 +35,22 @@ class DialerTest : public testing::Test {
 
   SocketMaker& maker() {
     if (!maker_) {
-      maker_.emplace(
-          *loop_,
-          SocketMakerConfig{
-              .cluster = config_, .metrics = metrics_, .vmkernel = [this] { return vmkernel_; }},
-          [this](std::string_view id, Result<UniqueFd> socket) {
-            const std::string text(id);
-            if (socket) {
-              keeper_->send({.kind = privsep::Note::Kind::kSocket, .text = text}, *socket);
-            } else {
-              refused_ = socket.error().code;
-              keeper_->send({.kind = privsep::Note::Kind::kSocket,
-                             .text = privsep::Dialer::refusal(id, socket.error())});
-            }
-          });
+      maker_.emplace(*loop_,
+                     SocketMakerConfig{.cluster = config_,
+                                       .channel = channel_,
+                                       .metrics = metrics_,
+                                       .vmkernel = [this] { return vmkernel_; }},
+                     [this](std::string_view id, Result<UniqueFd> socket) {
+                       const std::string text(id);
+                       if (socket) {
+                         keeper_->send({.kind = privsep::Note::Kind::kSocket, .text = text},
+                                       *socket);
+                       } else {
+                         refused_ = socket.error().code;
+                         keeper_->send({.kind = privsep::Note::Kind::kSocket,
+                                        .text = privsep::Dialer::refusal(id, socket.error())});
+                       }
+                     });
     }
     return *maker_;
   }
@@ -81,11 +83,11 @@ class DialerTest : public testing::Test {
                    [&answer](Result<UniqueFd> socket) { answer.emplace(std::move(socket)); });
     return settle(answer);
   }
-  // At one of the ports that a channel may have.
-  std::string listening() {
+  // At one of the ports that a channel may have. `address`: as an endpoint has it.
+  std::string listening(const std::string& address = "127.0.0.1") {
     for (std::uint16_t port = settings::kFirstChannelPort; port <= settings::kLastChannelPort;
          ++port) {
-      std::string endpoint = "127.0.0.1:" + std::to_string(port);
+      std::string endpoint = address + ":" + std::to_string(port);
       auto socket = listen(endpoint);
       if (!socket) continue;
       listener_ = std::move(*socket);
@@ -95,6 +97,7 @@ class DialerTest : public testing::Test {
   }
 
   settings::ClusterConfig config_;
+  settings::ChannelConfig channel_;
   std::vector<Ipv4Interface> vmkernel_;
   settings::MetricsConfig metrics_;
   Instant now_{};
@@ -137,6 +140,36 @@ TEST_F(DialerTest, GetsAConnection) {
   ASSERT_EQ(::send(socket->get(), "x", 1, 0), 1);
   char byte = 0;
   EXPECT_EQ(::recv(peer.get(), &byte, 1, 0), 1);
+}
+
+int option_of(const UniqueFd& socket, int level, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket.get(), level, option, &value, &size) == 0 ? value : -1;
+}
+
+TEST_F(DialerTest, BothEndsOfAChannelHaveItsDscp) {
+  const std::string endpoint = listening();
+  ASSERT_FALSE(endpoint.empty());
+  const auto socket = dial(endpoint);
+  ASSERT_TRUE(socket) << socket.error().message;
+  const UniqueFd peer(::accept(listener_.get(), nullptr, nullptr));
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(option_of(*socket, IPPROTO_IP, IP_TOS), 26 << 2);
+  EXPECT_EQ(option_of(peer, IPPROTO_IP, IP_TOS), 26 << 2);
+}
+
+TEST_F(DialerTest, BothEndsOfAChannelOverIpv6HaveTheDscpThatIsSet) {
+  config_.address = "::1";
+  channel_.dscp = 46;
+  const std::string endpoint = listening("[::1]");
+  if (endpoint.empty()) GTEST_SKIP() << "this host has no IPv6";
+  const auto socket = dial(endpoint);
+  ASSERT_TRUE(socket) << socket.error().message;
+  const UniqueFd peer(::accept(listener_.get(), nullptr, nullptr));
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(option_of(*socket, IPPROTO_IPV6, IPV6_TCLASS), 46 << 2);
+  EXPECT_EQ(option_of(peer, IPPROTO_IPV6, IPV6_TCLASS), 46 << 2);
 }
 
 TEST_F(DialerTest, IsToldWhyThereIsNone) {

@@ -67,6 +67,10 @@ struct NetworkConfig {
   std::vector<std::string> uso_uplinks{};
 };
 
+// The DSCP of RDMA where an operator names none: what networks are commonly set up for.
+inline constexpr unsigned kRdmaDscp = 26;
+inline constexpr unsigned kMaxDscp = 63;
+
 // Whether channels go over RDMA adapters where both hosts have one.
 enum class HcaUse : std::uint8_t {
   kAuto,   // where channels are not encrypted
@@ -79,6 +83,12 @@ struct ChannelConfig {
   bool encrypted = true;      // over TCP
   bool seals_payload = true;  // without encryption
   HcaUse hca = HcaUse::kAuto;
+  unsigned dscp = kRdmaDscp;
+};
+
+// The packets that go to native RoCE endpoints.
+struct RoceConfig {
+  unsigned dscp = kRdmaDscp;  // of those whose connection names no traffic class
 };
 
 // Metrics for Prometheus.
@@ -122,6 +132,7 @@ struct Config {
   SandboxConfig sandbox;
   ClusterConfig cluster;
   ChannelConfig channel;
+  RoceConfig roce;
   HostNameConfig host;
   NetworkConfig network;
   MetricsConfig metrics;

@@ -71,6 +71,12 @@ void read_channel(TomlReader reader, ChannelConfig& channel) {
   choice = static_cast<std::size_t>(std::ranges::find(kUses, channel.hca) - kUses.begin());
   reader.word("hca", {"auto", "off", "clear"}, choice);
   channel.hca = kUses.at(choice);
+  reader.number("dscp", 0, kMaxDscp, channel.dscp);
+  reader.finish();
+}
+
+void read_roce(TomlReader reader, RoceConfig& roce) {
+  reader.number("dscp", 0, kMaxDscp, roce.dscp);
   reader.finish();
 }
 
@@ -151,6 +157,7 @@ Config read_all(TomlReader& root) {
   read_sandbox(root.sub_table("sandbox"), config.sandbox);
   read_cluster(root.sub_table("cluster"), config.cluster);
   read_channel(root.sub_table("channel"), config.channel);
+  read_roce(root.sub_table("roce"), config.roce);
   read_host(root.sub_table("host"), config.host);
   read_network(root.sub_table("network"), config.network);
   read_metrics(root.sub_table("metrics"), config.metrics);

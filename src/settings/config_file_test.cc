@@ -18,6 +18,8 @@ TEST(ConfigFile, MayBeEmpty) {
   ASSERT_TRUE(config);
   EXPECT_EQ(config->state_dir, Config{}.state_dir);
   EXPECT_EQ(config->worker.spin, Spin::kAuto);
+  EXPECT_EQ(config->channel.dscp, 26u);
+  EXPECT_EQ(config->roce.dscp, 26u);
 }
 
 TEST(ConfigFile, SetsEverything) {
@@ -40,6 +42,10 @@ name = "h1"
 [network]
 uplinks = ["eth1", "enp3s0f1"]
 uso_uplinks = ["eth1"]
+[channel]
+dscp = 46
+[roce]
+dscp = 0
 [metrics]
 listen = "192.0.2.1:9719"
 queue_pairs = 3
@@ -69,6 +75,8 @@ stall_seed = 14
   EXPECT_EQ(config->metrics.queue_pairs, 3u);
   EXPECT_THAT(config->network.uplinks, testing::ElementsAre("eth1", "enp3s0f1"));
   EXPECT_THAT(config->network.uso_uplinks, testing::ElementsAre("eth1"));
+  EXPECT_EQ(config->channel.dscp, 46u);
+  EXPECT_EQ(config->roce.dscp, 0u);
   EXPECT_EQ(config->api.socket, "/b/api");
   EXPECT_EQ(config->api.mode, 0600u);
   EXPECT_EQ(config->api.group, "ops");
@@ -131,6 +139,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"[log]\nlevel = \"loud\"\n", "test.toml:2: ", "debug, info, warn, error"},
         Broken{"[host]\nname = \"H 1\"\n", "test.toml:2: ", "host.name is invalid"},
         Broken{"[network]\nuplinks = \"eth1\"\n", "test.toml:2: ", "must be an array"},
+        Broken{"[channel]\ndscp = 64\n", "test.toml:2: ", "but must be 0 to 63"},
+        Broken{"[roce]\ndscp = 104\n", "test.toml:2: ", "but must be 0 to 63"},
         Broken{"[metrics]\nlisten = \"9719\"\n", "test.toml:2: ", "127.0.0.1:9719"},
         Broken{"[metrics]\nlisten = \"localhost:9719\"\n", "test.toml:2: ", "expected an address"},
         Broken{"[network]\nuplinks = [1]\n", "test.toml:2: ", "must be an array"},

@@ -19,6 +19,8 @@ namespace paravane::fake {
 class RoceRig : public EngineRig {
  public:
   static constexpr bool kHasNoCredits = true;  // transport_conformance.h
+  // Of packets of connections that name none: DSCP 26.
+  static constexpr std::uint8_t kTrafficClass = 26 << 2;
   explicit RoceRig(std::size_t most_packets = 64, bool cuts = true,
                    std::uint64_t ram_bytes = 64 << 20);
   // Through these doors, which outlive the rig. `has_frames`: whether frames are under way.
@@ -49,7 +51,7 @@ class RoceRig : public EngineRig {
 
   RoceWire wire_;
   std::function<bool()> has_frames_;
-  transport_roce::RoceTransport roce_{turn_clock()};
+  transport_roce::RoceTransport roce_{turn_clock(), kTrafficClass};
 };
 
 }  // namespace paravane::fake

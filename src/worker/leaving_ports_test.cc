@@ -83,7 +83,7 @@ class LeavingPortsTest : public testing::Test {
   std::unique_ptr<EventLoop> loop_ = *EventLoop::create();
   EventSignal event_signal_;
   transport_local::LocalTransport local_;
-  transport_roce::RoceTransport roce_{clock_};
+  transport_roce::RoceTransport roce_{clock_, 0};
   fabric::Directory gids_{local_};
   Nowhere owners_;
   transport_channel::ChannelTransport tcp_{{.incarnation = 1}, *loop_, owners_, {}};

@@ -20,9 +20,10 @@ constexpr Duration kWatchSockets = std::chrono::microseconds(200);
 
 }  // namespace
 
-PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events)
+PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events,
+                     std::uint8_t roce_class)
     : worker_(worker),
-      roce_(worker.schedule().turn_clock()),
+      roce_(worker.schedule().turn_clock(), roce_class),
       directory_(local_),
       events_(std::move(events)),
       speech_(

@@ -93,8 +93,10 @@ struct RoceTap {
 
 class PortTable final : private transport_channel::LocalOwners {
  public:
-  // `incarnation`: of this daemon; random, not 0.
-  PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events);
+  // `incarnation`: of this daemon; random, not 0. `roce_class`: the traffic class of packets to
+  // native RoCE endpoints whose connection names none.
+  PortTable(Worker& worker, std::uint64_t incarnation, PortEvents events,
+            std::uint8_t roce_class = 0);
   ~PortTable() override;
   PortTable(const PortTable&) = delete;
   PortTable& operator=(const PortTable&) = delete;

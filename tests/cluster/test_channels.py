@@ -4,6 +4,7 @@ import base64
 import json
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import unittest
 
 from etcd_request import ROOT, coded
 from hosts import ClusterTest, wait_for
+from network import enter
 
 ROGUE = pathlib.Path(__file__).with_name("rogue.py")
 LIFETIME_S = 30
@@ -85,6 +87,58 @@ class Restarted(ChannelTest):
         self.assertGreater(len(set(published)), 0)
         for info in map(json.loads, published):
             self.assertEqual((info["port"], info.get("closed")), (28250, None), published)
+
+
+class Marked(ChannelTest):
+    ETH_P_ALL = 3
+    PORTS = range(28250, 28762)
+
+    def capture(self, host):
+        """A socket that gets what the host sends and receives from now on."""
+        with open("/proc/thread-self/ns/net", "rb") as home, open(f"/proc/{host.space.holder.pid}/ns/net", "rb") as there:
+            enter(there)
+            try:
+                packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(self.ETH_P_ALL))
+            finally:
+                enter(home)
+        self.addCleanup(packets.close)
+        packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        packets.bind(("eth0", self.ETH_P_ALL))
+        packets.setblocking(False)
+        return packets
+
+    def classes(self, packets):
+        """The types of service of TCP packets: of the channel, by their sender, and of all else."""
+        channel, others = {}, set()
+        while True:
+            try:
+                frame = packets.recv(65535)
+            except BlockingIOError:
+                return channel, others
+            ip = frame[14:]
+            if frame[12:14] != b"\x08\x00" or ip[9] != socket.IPPROTO_TCP:
+                continue
+            tcp = ip[4 * (ip[0] & 15):]
+            if {int.from_bytes(tcp[at:at + 2], "big") for at in (0, 2)} & set(self.PORTS):
+                channel.setdefault(socket.inet_ntoa(ip[12:16]), set()).add(ip[1])
+            else:
+                others.add(ip[1])
+
+    def exchange(self, more=""):
+        h1, h2 = self.cluster(2, more, channels=False)
+        packets = self.capture(h1)
+        for host in h1, h2:
+            host.open_channel()
+        self.wait_channels(h1, h2)
+        return self.classes(packets)
+
+    def test_packets_of_the_channel_have_dscp_26_from_the_first_on_at_both_ends(self):
+        channel, others = self.exchange()
+        self.assertEqual(channel, {"10.77.0.1": {26 << 2}, "10.77.0.2": {26 << 2}})
+        self.assertEqual(others, {0})  # etcd's
+
+    def test_the_file_names_another_dscp(self):
+        self.assertEqual(self.exchange("[channel]\ndscp = 46\n")[0], {"10.77.0.1": {46 << 2}, "10.77.0.2": {46 << 2}})
 
 
 class Strangers(ChannelTest):

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "transport/roce/flow_facts.h"
-
 namespace paravane::transport_roce {
 
 using wire::roce::Network;
@@ -28,11 +26,11 @@ verbs::GrhArea network_header(const Packet& packet) {
 }  // namespace
 
 Packet datagram_packet(const verbs::DatagramSource& source, const verbs::SendRequest& request,
-                       std::uint32_t payload_bytes, const wire::roce::MacBytes& own_mac) {
+                       std::uint32_t payload_bytes, const OwnEnd& own) {
   const bool with_imm = request.opcode == verbs::WrOpcode::kSendWithImm;
   Packet packet;
   packet.route =
-      route_of(source.gid_type, source.sgid, request.av, source.qpn, request.remote_qpn, own_mac);
+      route_of(source.gid_type, source.sgid, request.av, source.qpn, request.remote_qpn, own);
   packet.opcode = with_imm ? Opcode::kDatagramOnlyImm : Opcode::kDatagramOnly;
   packet.solicited = request.solicited;
   packet.destination_qp = request.remote_qpn;

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "transport/roce/flow_facts.h"
 #include "verbs/transport.h"
 #include "verbs/work_request.h"
 #include "wire/roce/packet.h"
@@ -13,7 +14,7 @@ namespace paravane::transport_roce {
 // A datagram of `payload_bytes` in a packet.
 wire::roce::Packet datagram_packet(const verbs::DatagramSource& source,
                                    const verbs::SendRequest& request, std::uint32_t payload_bytes,
-                                   const wire::roce::MacBytes& own_mac);
+                                   const OwnEnd& own);
 
 // The sender of a datagram that came in this packet, with the network header that was on the wire.
 verbs::DatagramSource datagram_source(const wire::roce::Packet& packet);

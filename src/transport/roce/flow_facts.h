@@ -16,6 +16,16 @@
 
 namespace paravane::transport_roce {
 
+// An adapter, in the packets that it sends.
+struct OwnEnd {
+  wire::roce::MacBytes mac{};
+  // Of RoCE v2 packets whose address vector names no class. One that the guest names is kept, and
+  // so is that of RoCE v1, which no IP router or queue by DSCP sees.
+  std::uint8_t traffic_class = 0;
+
+  friend bool operator==(const OwnEnd&, const OwnEnd&) = default;
+};
+
 struct FlowFacts {
   wire::roce::Route route;  // from us to the peer
   std::uint32_t peer_qpn = 0;
@@ -91,14 +101,14 @@ inline RouterWay router_way(const wire::roce::Route& route) {
           .hop_limit = route.hop_limit};
 }
 
-// REQUIRES: `qp` is connected. `own_mac`: of its adapter.
+// REQUIRES: `qp` is connected. `own`: its adapter.
 FlowFacts flow_facts(const verbs::QueuePair& qp, const verbs::QpAttributes& attributes,
-                     const wire::roce::MacBytes& own_mac);
+                     const OwnEnd& own);
 
 // The network that packets from one GID to another go over.
 wire::roce::Network network_of(verbs::GidType type, const verbs::Gid& sgid, const verbs::Gid& dgid);
 wire::roce::Route route_of(verbs::GidType type, const verbs::Gid& sgid,
                            const verbs::AddressVector& av, std::uint32_t own_qpn,
-                           std::uint32_t peer_qpn, const wire::roce::MacBytes& own_mac);
+                           std::uint32_t peer_qpn, const OwnEnd& own);
 
 }  // namespace paravane::transport_roce

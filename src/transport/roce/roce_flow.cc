@@ -15,7 +15,7 @@ RoceFlow::RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
     : PathState(transport),
       qp(its_qp),
       port(std::move(its_port)),
-      facts(flow_facts(qp, qp.query(), port->mac)),
+      facts(flow_facts(qp, qp.query(), port->own)),
       requester(qp, facts, port->counters, port->window),
       responder(qp, facts, verbs::Psn(qp.query().receive_psn), port->counters) {
   take_attributes();
@@ -36,7 +36,7 @@ void RoceFlow::take_attributes() {
   followed_ = qp.modifications();
   const verbs::QpAttributes attributes = qp.query();
   const bool peer_is_adapter = facts.peer_is_adapter;
-  facts = flow_facts(qp, attributes, port->mac);
+  facts = flow_facts(qp, attributes, port->own);
   facts.peer_is_adapter = peer_is_adapter;
   hop_limit_ = facts.route.hop_limit;
   probe.reset();  // the way may be another

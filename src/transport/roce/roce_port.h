@@ -11,6 +11,7 @@
 #include "base/line.h"
 #include "transport/roce/counters.h"
 #include "transport/roce/flood_guard.h"
+#include "transport/roce/flow_facts.h"
 #include "transport/roce/frame_door.h"
 #include "transport/roce/outlet.h"
 #include "transport/roce/roce_flow.h"
@@ -24,17 +25,17 @@ namespace paravane::transport_roce {
 
 struct RocePort {
   // `allowance`, `probed_ways`: of all ports.
-  RocePort(verbs::Adapter& its_adapter, const wire::roce::MacBytes& its_mac,
+  RocePort(verbs::Adapter& its_adapter, const OwnEnd& its_end,
            const std::shared_ptr<FrameAllowance>& allowance,
            const std::shared_ptr<ProbedWays>& probed_ways)
       : adapter(its_adapter),
-        mac(its_mac),
+        own(its_end),
         shared(allowance),
         guard(*shared),
         probes(probed_ways) {}
 
   verbs::Adapter& adapter;
-  const wire::roce::MacBytes mac;
+  const OwnEnd own;
   std::optional<WatchedDoor> door;  // nullopt: it is closed
   Outlet outlet;
   const std::shared_ptr<FrameAllowance> shared;

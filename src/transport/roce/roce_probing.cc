@@ -36,23 +36,25 @@ std::optional<ProbeNonce> random_nonce() {
   return nonce;
 }
 
-Packet probe_over(const RouterProbe& probe, const wire::roce::MacBytes& own_mac) {
+Packet probe_over(const RouterProbe& probe, const OwnEnd& own) {
   return wire::roce::probe_packet(Opcode::kProbe, {.network = probe.network(),
-                                                   .source_mac = own_mac,
+                                                   .source_mac = own.mac,
                                                    .destination_mac = probe.way().gateway,
                                                    .source = probe.way().own.raw,
                                                    .destination = probe.way().peer.raw,
+                                                   .traffic_class = own.traffic_class,
                                                    .hop_limit = probe.way().hop_limit,
                                                    .udp_source_port = kProbePort});
 }
 
 // To where the probe came from.
-Packet answer_to(const Packet& probe, const wire::roce::MacBytes& own_mac) {
+Packet answer_to(const Packet& probe, const OwnEnd& own) {
   return wire::roce::probe_packet(Opcode::kProbeAnswer, {.network = probe.route.network,
-                                                         .source_mac = own_mac,
+                                                         .source_mac = own.mac,
                                                          .destination_mac = probe.route.source_mac,
                                                          .source = probe.route.destination,
                                                          .destination = probe.route.source,
+                                                         .traffic_class = own.traffic_class,
                                                          .hop_limit = kAnswerHops,
                                                          .udp_source_port = kProbePort});
 }
@@ -103,7 +105,7 @@ void RoceTransport::run_probes(RocePort& port) {
                                   const auto nonce = random_nonce();
                                   if (!nonce) return std::nullopt;
                                   const auto payload = wire::roce::probe_payload(*nonce);
-                                  const Packet packet = probe_over(probe, port.mac);
+                                  const Packet packet = probe_over(probe, port.own);
                                   if (port.outlet.add(packet, payload) != Outlet::Added::kDone)
                                     return std::nullopt;
                                   port.counters.probes_sent.add();
@@ -141,7 +143,7 @@ void RoceTransport::on_probe(RocePort& port, const wire::roce::Frame& frame) {
   port.answers.spend(1);
   port.guard.on_useless(frame_bytes_);
   const auto payload = wire::roce::probe_payload(*nonce);
-  if (port.outlet.add(answer_to(packet, port.mac), payload) != Outlet::Added::kDone) return;
+  if (port.outlet.add(answer_to(packet, port.own), payload) != Outlet::Added::kDone) return;
   port.counters.peer_probes_answered.add();
 }
 
@@ -150,7 +152,7 @@ ProbeReport RoceTransport::probe_of(const verbs::QueuePair& qp) const {
   if (port == nullptr || !qp.connection().is_set()) return {};
   const RoceFlow* flow = known_flow_of(qp);
   if (flow != nullptr && flow->is_probe_refused) return {.state = ProbeState::kRefused};
-  const RouterWay way = router_way(flow_facts(qp, qp.query(), port->mac).route);
+  const RouterWay way = router_way(flow_facts(qp, qp.query(), port->own).route);
   const RouterProbe* probe = port->probes.find(way);
   return probe != nullptr ? probe->report(clock_.now) : ProbeReport{.way = way};
 }

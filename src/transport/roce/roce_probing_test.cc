@@ -159,9 +159,11 @@ TEST_F(RoceProbing, AnswersComeBackThroughTheRouterInBothDirections) {
     const Packet probe = sent_by(side, Opcode::kProbe)[0].packet;
     EXPECT_EQ(probe.route.destination_mac, gateway(side));
     EXPECT_EQ(probe.route.hop_limit, 64) << "that of the queue pair's address";
+    EXPECT_EQ(probe.route.traffic_class, RoceRig::kTrafficClass) << "as connections have it";
     EXPECT_EQ(probe.destination_qp, 0u);
     const Packet answer = sent_by(side, Opcode::kProbeAnswer).at(0).packet;
     EXPECT_EQ(answer.route.destination_mac, gateway(side)) << "to where the probe came from";
+    EXPECT_EQ(answer.route.traffic_class, RoceRig::kTrafficClass);
     EXPECT_EQ(rig_.counters(side).probes_answered.value(), 1u);
     EXPECT_EQ(rig_.counters(side).peer_probes_answered.value(), 1u);
   }

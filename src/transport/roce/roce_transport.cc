@@ -58,11 +58,12 @@ void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& 
                            FrameDoor& door) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (ports_.size() <= index) ports_.resize(index + 1);
+  const OwnEnd own{.mac = mac, .traffic_class = traffic_class_};
   // Its flows, if it had a door before, go on.
   const bool is_known =
-      ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->mac == mac;
+      ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->own == own;
   if (ports_[index]) stop_probes(*ports_[index]);
-  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, mac, allowance_, probed_ways_);
+  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, own, allowance_, probed_ways_);
   RocePort& port = *ports_[index];
   port.outlet.use(nullptr);
   port.outlet.use(&port.door.emplace(adapter, door));
@@ -230,7 +231,7 @@ std::optional<Outcome> RoceTransport::send_datagram(QueuePair& qp, const verbs::
   scratch_.clear();
   const std::uint64_t bytes = request.sges.total_bytes();
   if (const Outcome own = qp.gather(request, 0, bytes, 0, scratch_); !is_done(own)) return own;
-  Packet packet = datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->mac);
+  Packet packet = datagram_packet(source, request, static_cast<std::uint32_t>(bytes), port->own);
   if (path.one_hop) packet.route.hop_limit = kOneHop;
   if (bytes + most_headers(packet.route.network) > port->door->mtu()) {
     port->counters.too_long.add();  // a network loses it
@@ -253,7 +254,7 @@ void RoceTransport::send_copied_datagram(const verbs::Path& path,
   const std::shared_ptr<RocePort> port = port_of(path.peer);
   if (port == nullptr) return;
   static_cast<void>(port->outlet.add(
-      datagram_packet(source, request, static_cast<std::uint32_t>(payload.size()), port->mac),
+      datagram_packet(source, request, static_cast<std::uint32_t>(payload.size()), port->own),
       payload));
 }
 
@@ -366,7 +367,7 @@ void RoceTransport::refuse(RocePort& port, Counter& why) const {
 void RoceTransport::on_packet(const std::shared_ptr<RocePort>& port, const Frame& frame) {
   const Packet& packet = frame.packet;
   RoceCounters& counters = port->counters;
-  if (packet.route.destination_mac != port->mac) return refuse(*port, counters.foreign_mac);
+  if (packet.route.destination_mac != port->own.mac) return refuse(*port, counters.foreign_mac);
   if (wire::roce::is_probe(packet.opcode)) {
     return is_our_partition(packet) ? on_probe(*port, frame)
                                     : refuse(*port, counters.partition_mismatches);

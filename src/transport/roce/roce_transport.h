@@ -33,8 +33,10 @@ class RoceTransport final : public verbs::Transport {
   // The number of requests of one queue pair in progress at once.
   static constexpr std::uint32_t kDepth = 256;
 
+  // `traffic_class`: of RoCE v2 packets whose connection or datagram names none (flow_facts.h).
   // `clock` outlives the transport.
-  explicit RoceTransport(const TurnClock& clock) : clock_(clock) {}
+  RoceTransport(const TurnClock& clock, std::uint8_t traffic_class)
+      : clock_(clock), traffic_class_(traffic_class) {}
 
   // `mac`: of the adapter. `door` outlives the attachment. REQUIRES: an attached adapter is
   // detached before it is destroyed; adapter ids are small numbers (they index a table).
@@ -120,6 +122,7 @@ class RoceTransport final : public verbs::Transport {
   void on_probe(RocePort& port, const wire::roce::Frame& frame);
 
   const TurnClock& clock_;
+  const std::uint8_t traffic_class_;
   std::vector<std::shared_ptr<RocePort>> ports_;  // by AdapterId
   std::size_t open_ = 0;                          // ports with a door
   const std::shared_ptr<FrameAllowance> allowance_ = std::make_shared<FrameAllowance>();
