@@ -16,6 +16,7 @@
 #include "api/machine_api.h"
 #include "api/machine_json.h"
 #include "api/network_json.h"
+#include "api/nic_dcb_json.h"
 #include "api/stats_json.h"
 #include "api/vm_check_api.h"
 #include "api/vm_check_json.h"
@@ -288,6 +289,10 @@ model::ApiResult<std::vector<model::ImpairmentStatus>> ApiClient::list_impairmen
 
 model::ApiResult<std::vector<model::PhysicalNic>> ApiClient::list_nics() {
   return parse(call("GET", kNicsPath), nic_list_from_json);
+}
+
+model::ApiResult<model::NicDcb> ApiClient::nic_dcb(const std::string& nic) {
+  return parse(call("GET", fmt::format("{}/{}/dcb", kNicsPath, nic)), nic_dcb_from_json);
 }
 
 model::ApiResult<std::vector<model::RdmaDevice>> ApiClient::list_rdma_devices() {

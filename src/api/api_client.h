@@ -76,6 +76,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<void> clear_impairments(const std::optional<std::string>& vm) override;
   model::ApiResult<std::vector<model::ImpairmentStatus>> list_impairments() override;
   model::ApiResult<std::vector<model::PhysicalNic>> list_nics() override;
+  model::ApiResult<model::NicDcb> nic_dcb(const std::string& nic) override;
   model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override;
   model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override;
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;

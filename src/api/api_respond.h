@@ -23,6 +23,7 @@
 #include "api/impairment_json.h"
 #include "api/machine_json.h"
 #include "api/network_json.h"
+#include "api/nic_dcb_json.h"
 #include "api/stats_json.h"
 #include "api/vm_check_json.h"
 #include "api/vm_json.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/machine_json.h"
+#include "api/nic_dcb_json.h"
 #include "testing/fake_management.h"
 
 namespace paravane::api {
@@ -27,7 +28,35 @@ model::PhysicalNic some_nic() {
           .speed_mbps = 100'000,
           .full_duplex = true,
           .up = true,
-          .carrier = true};
+          .carrier = true,
+          .pause = {{.set = {.rx = true},
+                     .auto_negotiation = true,
+                     .negotiated = {{.rx = false, .tx = true}}}},
+          .pfc = std::uint8_t{0x88},
+          .dcb = true};
+}
+
+model::NicDcb some_dcb() {
+  return {.name = "vmnic4",
+          .mode = model::DcbxMode::kIeee,
+          .managed_by_host = true,
+          .ets = {{.willing = true,
+                   .classes = 8,
+                   .credit_based_shaper = true,
+                   .tx_percent = {1, 2, 3, 4, 5, 6, 7, 72},
+                   .rx_percent = {72, 7, 6, 5, 4, 3, 2, 1},
+                   .algorithms = {0, 1, 2, 255, 2, 2, 2, 2},
+                   .class_of_priority = {1, 0, 2, 3, 4, 5, 6, 7},
+                   .recommended_percent = {100},
+                   .recommended_algorithms = {2},
+                   .recommended_class_of_priority = {7}}},
+          .pfc = {{.classes = 4,
+                   .priorities = 0x88,
+                   .bypasses_macsec = true,
+                   .delay = 65'535,
+                   .sent = {1},
+                   .received = {0, ~std::uint64_t{0}}}},
+          .apps = {{.selector = model::DcbSelector::kDscp, .protocol = 26, .priority = 3}}};
 }
 
 model::RdmaDevice some_device() {
@@ -52,6 +81,7 @@ class MachineApi : public testing::Test {
  protected:
   void SetUp() override {
     management_.machine = {.nics = {some_nic()}, .rdma_devices = {some_device()}};
+    management_.dcb = some_dcb();
     management_.rdma_counters = {.name = "vmrdma0",
                                  .counters = {{"port_rcv_packets", 7}},
                                  .hw_counters = {{"out_of_sequence", 1}},
@@ -83,6 +113,14 @@ TEST_F(MachineApi, TellsWhatADeviceHasCounted) {
   EXPECT_THAT(get("/v1/host/rdma-devices/mlx5_0/stats", 400).dump(), HasSubstr("vmrdma1"));
 }
 
+TEST_F(MachineApi, TellsTheDcbOfANic) {
+  EXPECT_EQ(*nic_dcb_from_json(get("/v1/host/nics/vmnic4/dcb")), some_dcb());
+  EXPECT_THAT(get("/v1/host/nics/vmnic7/dcb", 404).dump(), HasSubstr("vmnic7"));
+  get("/v1/host/nics/two words/dcb", 400);
+  get("/v1/host/nics/vmnic4", 404);
+  get("/v1/host/nics//dcb", 404);
+}
+
 TEST_F(MachineApi, RefusesWhatIsNotThere) {
   get("/v1/host", 404);
   get("/v1/host/rdma-devices/", 404);
@@ -111,6 +149,40 @@ TEST(MachineJson, RefusesWhatIsNoMachine) {
   EXPECT_THAT(machine_from_json(many).error().message, HasSubstr("more than 128"));
   EXPECT_FALSE(machine_from_json(json{{"nics", {{{"name", 1}}}}}));
   EXPECT_FALSE(rdma_stats_from_json({{"name", "vmrdma0"}, {"counters", {{"a", -1}}}}));
+}
+
+TEST(MachineJson, KeepsWhatADriverDoesNotReport) {
+  model::PhysicalNic nic = some_nic();
+  nic.pause->negotiated.reset();
+  EXPECT_EQ(*nic_from_json(to_json(nic)), nic);
+  nic.pause.reset();
+  nic.pfc.reset();
+  EXPECT_EQ(*nic_from_json(to_json(nic)), nic);
+  model::NicDcb dcb = some_dcb();
+  dcb.ets.reset();
+  dcb.pfc.reset();
+  EXPECT_EQ(*nic_dcb_from_json(to_json(dcb)), dcb);
+}
+
+TEST(MachineJson, RefusesWhatIsNoDcb) {
+  const auto refused = [](const char* pointer, const json& value) {
+    json dcb = to_json(some_dcb());
+    dcb[json::json_pointer(pointer)] = value;
+    return !nic_dcb_from_json(dcb);
+  };
+  EXPECT_FALSE(refused("/name", "vmnic5"));
+  EXPECT_TRUE(refused("/mode", "fast"));
+  EXPECT_TRUE(refused("/ets/tx_percent", {1, 2}));
+  EXPECT_TRUE(refused("/ets/tx_percent/0", 256));
+  EXPECT_TRUE(refused("/ets/classes", -1));
+  EXPECT_TRUE(refused("/pfc/priorities/0", 8));
+  EXPECT_TRUE(refused("/pfc/delay", 65'536));
+  EXPECT_TRUE(refused("/apps/0/selector", "tps"));
+  EXPECT_TRUE(
+      refused("/apps", json::array_t(model::kMaxDcbApps + 1, to_json(some_dcb())["apps"][0])));
+  json nic = to_json(some_nic());
+  nic["pause"]["negotiated"] = 1;
+  EXPECT_FALSE(nic_from_json(nic));
 }
 
 TEST(MachineNames, AreOfOneForm) {

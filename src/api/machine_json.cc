@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/nic_dcb_json.h"
 #include "json/json_reader.h"
 
 namespace paravane::api {
@@ -59,7 +60,10 @@ json to_json(const model::PhysicalNic& nic) {
           {"speed_mbps", nic.speed_mbps},
           {"full_duplex", nic.full_duplex},
           {"up", nic.up},
-          {"carrier", nic.carrier}};
+          {"carrier", nic.carrier},
+          {"pause", to_json(nic.pause)},
+          {"pfc", priorities_json(nic.pfc)},
+          {"dcb", nic.dcb}};
 }
 
 json to_json(const model::RdmaDevice& device) {
@@ -109,7 +113,10 @@ Result<model::PhysicalNic> nic_from_json(const json& value) {
                          .speed_mbps = reader.need_u32("speed_mbps"),
                          .full_duplex = read_flag(reader, "full_duplex"),
                          .up = read_flag(reader, "up"),
-                         .carrier = read_flag(reader, "carrier")};
+                         .carrier = read_flag(reader, "carrier"),
+                         .pause = read_pause(reader, "pause"),
+                         .pfc = read_priorities(reader, "pfc"),
+                         .dcb = read_flag(reader, "dcb")};
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return nic;
 }

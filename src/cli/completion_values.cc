@@ -30,6 +30,7 @@ constexpr auto kListed = std::to_array<Listed>({
     {"--portgroup-name", "portgroup list"},
     {"--uplink", "network nic list"},
     {"--host", "cluster status"},
+    {"--nic-name", "network nic list"},
     {"--interface-name", "network ip interface list"},
     {"--string-value", "network ip interface list"},  // of /Net/PVRDMAVmknic, the only one
     {"--ruleset-id", "network firewall ruleset list"},

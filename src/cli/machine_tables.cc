@@ -1,6 +1,7 @@
 #include "cli/machine_tables.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <optional>
@@ -71,6 +72,75 @@ std::optional<std::uint64_t> find_counter(const model::RdmaStats& stats, std::st
   return std::nullopt;
 }
 
+std::string_view shown_mode(model::DcbxMode mode) {
+  switch (mode) {
+    case model::DcbxMode::kIeee: return "IEEE Mode";
+    case model::DcbxMode::kCee: return "CEE Mode";
+    case model::DcbxMode::kUnknown: break;
+  }
+  return "Unknown Mode";
+}
+
+// "0 0 0 1 0 0 0 0", as esxcli shows values of classes and priorities.
+template <typename T>
+std::string eight(const std::array<T, model::kDcbClasses>& values) {
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
+std::string priority_bits(std::uint8_t priorities) {
+  std::array<unsigned, model::kDcbClasses> bits{};
+  for (std::size_t i = 0; i < bits.size(); ++i) bits.at(i) = priorities >> i & 1U;
+  return eight(bits);
+}
+
+std::vector<text::TextRecord> capabilities(const model::NicDcb& dcb) {
+  text::TextRecord record{.title = "",
+                          .fields = {{"Priority Group", dcb.ets.has_value()},
+                                     {"Priority Flow Control", dcb.pfc.has_value()}}};
+  if (dcb.ets) record.fields.emplace_back("PG Traffic Classes", std::uint64_t{dcb.ets->classes});
+  if (dcb.pfc) record.fields.emplace_back("PFC Traffic Classes", std::uint64_t{dcb.pfc->classes});
+  return {std::move(record)};
+}
+
+std::vector<text::TextRecord> ets_records(const model::DcbEts& ets) {
+  return {{.title = "",
+           .fields = {{"Willing Bit In ETS Config TLV", std::uint64_t{ets.willing}},
+                      {"Supported Capacity", std::uint64_t{ets.classes}},
+                      {"Credit Based Shaper ETS Algorithm Supported",
+                       std::string(ets.credit_based_shaper ? "0x1" : "0x0")},
+                      {"TX Bandwidth Per TC", eight(ets.tx_percent)},
+                      {"RX Bandwidth Per TC", eight(ets.rx_percent)},
+                      {"TSA Assignment Table Per TC", eight(ets.algorithms)},
+                      {"Priority Assignment Per TC", eight(ets.class_of_priority)},
+                      {"Recommended TC Bandwidth Per TC", eight(ets.recommended_percent)},
+                      {"Recommended TSA Assignment Per TC", eight(ets.recommended_algorithms)},
+                      {"Recommended Priority Assignment Per TC",
+                       eight(ets.recommended_class_of_priority)}}}};
+}
+
+std::vector<text::TextRecord> pfc_records(const model::DcbPfc& pfc) {
+  return {{.title = "",
+           .fields = {{"Number Of Traffic Classes", std::uint64_t{pfc.classes}},
+                      {"PFC Configuration", priority_bits(pfc.priorities)},
+                      {"Macsec Bypass Capability Is Enabled", std::uint64_t{pfc.bypasses_macsec}},
+                      {"Round Trip Propagation Delay Of Link", std::uint64_t{pfc.delay}},
+                      {"Sent PFC Frames", eight(pfc.sent)},
+                      {"Received PFC Frames", eight(pfc.received)}}}};
+}
+
+std::vector<text::TextRecord> app_records(const std::vector<model::DcbApp>& apps) {
+  std::vector<text::TextRecord> records;
+  for (const model::DcbApp& app : apps) {
+    const bool is_type = app.selector == model::DcbSelector::kEthertype;
+    records.push_back({.title = "",
+                       .fields = {{"App Type", std::string(model::to_string(app.selector))},
+                                  {"Protocol ID", is_type ? fmt::format("{:#06x}", app.protocol)
+                                                          : std::to_string(app.protocol)},
+                                  {"User Priority", std::uint64_t{app.priority}}}});
+  }
+  return records;
+}
+
 }  // namespace
 
 text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics) {
@@ -82,6 +152,37 @@ text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics) {
                nic.description});
   }
   return table;
+}
+
+text::TextTable pause_table(const std::vector<model::PhysicalNic>& nics) {
+  text::TextTable table({"NIC", "Pause Params Supported", "Pause RX", "Pause TX",
+                         "Auto Negotiation", "Auto Negotiation Resolution Avail",
+                         "RX Auto Negotiation Resolution", "TX Auto Negotiation Resolution"});
+  for (const model::PhysicalNic& nic : nics) {
+    const model::NicPause pause = nic.pause.value_or(model::NicPause());
+    const model::PauseDirections agreed = pause.negotiated.value_or(model::PauseDirections());
+    table.add({nic.name, nic.pause.has_value(), pause.set.rx, pause.set.tx, pause.auto_negotiation,
+               pause.negotiated.has_value(), agreed.rx, agreed.tx});
+  }
+  return table;
+}
+
+text::TextRecord dcb_record(const model::NicDcb& dcb) {
+  text::TextRecord record{.title = "",
+                          .fields = {{"Nic Name", dcb.name},
+                                     {"Mode", std::string(shown_mode(dcb.mode))},
+                                     {"Enabled", dcb.ets.has_value() || dcb.pfc.has_value()},
+                                     {"Managed By Host", dcb.managed_by_host},
+                                     {"Capabilities", capabilities(dcb)}}};
+  auto& fields = record.fields;
+  if (dcb.pfc) {
+    fields.emplace_back("PFC Enabled", dcb.pfc->priorities != 0);
+    fields.emplace_back("PFC Configuration", priority_bits(dcb.pfc->priorities));
+  }
+  if (dcb.ets) fields.emplace_back("IEEE ETS Configuration", ets_records(*dcb.ets));
+  if (dcb.pfc) fields.emplace_back("IEEE PFC Configuration", pfc_records(*dcb.pfc));
+  fields.emplace_back("DCB Apps", app_records(dcb.apps));
+  return record;
 }
 
 std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/machine.h"
+#include "model/nic_dcb.h"
 #include "text/text_records.h"
 #include "text/text_table.h"
 
@@ -14,6 +15,10 @@ namespace paravane::cli {
 
 // The output of `network nic list` in ESXi 8.0.
 text::TextTable nic_table(const std::vector<model::PhysicalNic>& nics);
+// The output of `network nic pauseParams list`.
+text::TextTable pause_table(const std::vector<model::PhysicalNic>& nics);
+// The output of `network nic dcb status get`. What the NIC's driver does not report is left out.
+text::TextRecord dcb_record(const model::NicDcb& dcb);
 // The output of `esxcfg-nics -l` in ESXi 6.5, which has no dashed row and shows speeds with their
 // unit.
 std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics);

@@ -103,6 +103,90 @@ TEST(MachineTables, NicsAreAsInVsphere65) {
             "IBM XClarity Controller\n");
 }
 
+TEST(MachineTables, PauseParametersAreAsInVsphere) {
+  auto nics = two_nics();
+  nics[1].pause = {
+      .set = {.rx = true}, .auto_negotiation = true, .negotiated = {{.rx = true, .tx = true}}};
+  EXPECT_EQ(pause_table(nics).print(text::TableFormat::kTable),
+            "NIC     Pause Params Supported  Pause RX  Pause TX  Auto Negotiation  "
+            "Auto Negotiation Resolution Avail  RX Auto Negotiation Resolution  "
+            "TX Auto Negotiation Resolution\n"
+            "------  ----------------------  --------  --------  ----------------  "
+            "---------------------------------  ------------------------------  "
+            "------------------------------\n"
+            "vmnic1  false                   false     false     false             "
+            "false                              false                           "
+            "false\n"
+            "vusb0   true                    true      false     true              "
+            "true                               true                            "
+            "true\n");
+}
+
+TEST(MachineTables, DcbIsAsInVsphere) {
+  model::NicDcb dcb{.name = "vmnic3", .mode = model::DcbxMode::kIeee};
+  dcb.ets = {.willing = true,
+             .classes = 8,
+             .tx_percent = {13, 13, 13, 13, 12, 12, 12, 12},
+             .rx_percent = {13, 13, 13, 13, 12, 12, 12, 12},
+             .algorithms = {2, 2, 2, 2, 2, 2, 2, 2},
+             .class_of_priority = {1, 0, 2, 3, 4, 5, 6, 7}};
+  dcb.pfc = {.classes = 8, .priorities = 1U << 3U, .sent = {0, 0, 0, 9}};
+  dcb.apps = {{.selector = model::DcbSelector::kEthertype, .protocol = 0x8906, .priority = 3},
+              {.selector = model::DcbSelector::kDscp, .protocol = 26, .priority = 3}};
+  const std::array records = {dcb_record(dcb)};
+  EXPECT_EQ(text::print_records(records, text::TableFormat::kTable),
+            "   Nic Name: vmnic3\n"
+            "   Mode: IEEE Mode\n"
+            "   Enabled: true\n"
+            "   Managed By Host: false\n"
+            "   Capabilities:\n"
+            "         Priority Group: true\n"
+            "         Priority Flow Control: true\n"
+            "         PG Traffic Classes: 8\n"
+            "         PFC Traffic Classes: 8\n"
+            "   PFC Enabled: true\n"
+            "   PFC Configuration: 0 0 0 1 0 0 0 0\n"
+            "   IEEE ETS Configuration:\n"
+            "         Willing Bit In ETS Config TLV: 1\n"
+            "         Supported Capacity: 8\n"
+            "         Credit Based Shaper ETS Algorithm Supported: 0x0\n"
+            "         TX Bandwidth Per TC: 13 13 13 13 12 12 12 12\n"
+            "         RX Bandwidth Per TC: 13 13 13 13 12 12 12 12\n"
+            "         TSA Assignment Table Per TC: 2 2 2 2 2 2 2 2\n"
+            "         Priority Assignment Per TC: 1 0 2 3 4 5 6 7\n"
+            "         Recommended TC Bandwidth Per TC: 0 0 0 0 0 0 0 0\n"
+            "         Recommended TSA Assignment Per TC: 0 0 0 0 0 0 0 0\n"
+            "         Recommended Priority Assignment Per TC: 0 0 0 0 0 0 0 0\n"
+            "   IEEE PFC Configuration:\n"
+            "         Number Of Traffic Classes: 8\n"
+            "         PFC Configuration: 0 0 0 1 0 0 0 0\n"
+            "         Macsec Bypass Capability Is Enabled: 0\n"
+            "         Round Trip Propagation Delay Of Link: 0\n"
+            "         Sent PFC Frames: 0 0 0 9 0 0 0 0\n"
+            "         Received PFC Frames: 0 0 0 0 0 0 0 0\n"
+            "   DCB Apps:\n"
+            "         App Type: ethertype\n"
+            "         Protocol ID: 0x8906\n"
+            "         User Priority: 3\n"
+            "\n"
+            "         App Type: dscp\n"
+            "         Protocol ID: 26\n"
+            "         User Priority: 3\n");
+}
+
+TEST(MachineTables, WhatADriverDoesNotReportIsLeftOut) {
+  const std::array records = {dcb_record({.name = "vmnic3", .mode = model::DcbxMode::kCee})};
+  EXPECT_EQ(text::print_records(records, text::TableFormat::kTable),
+            "   Nic Name: vmnic3\n"
+            "   Mode: CEE Mode\n"
+            "   Enabled: false\n"
+            "   Managed By Host: false\n"
+            "   Capabilities:\n"
+            "         Priority Group: false\n"
+            "         Priority Flow Control: false\n"
+            "   DCB Apps:\n");
+}
+
 TEST(MachineTables, StatsHaveTheWordsOfEsxcliFirst) {
   const std::array records = {rdma_stats_record(
       {.name = "vmrdma0",

@@ -14,6 +14,7 @@
 
 #include "ethernet/ethtool.h"
 #include "ethernet/links.h"
+#include "ethernet/nic_dcb.h"
 
 namespace paravane::ethernet {
 namespace {
@@ -70,6 +71,13 @@ void read_own_mac(const Ethtool& ethtool, Nic& nic) {
   nic.own_mac = fmt::format("{:02x}", fmt::join(bytes, ":"));
 }
 
+void read_flow_control(const Ethtool& ethtool, Nic& nic) {
+  nic.pause = read_pause(ethtool, nic.name);
+  const auto dcb = read_dcb(nic.name);
+  nic.dcb = dcb.has_value();
+  if (dcb && dcb->pfc) nic.pfc = dcb->pfc->priorities;
+}
+
 bool is_wanted(const Link& link, const std::set<std::string>& named, int holder) {
   if (link.loopback || !link.ethernet || link.kind == "bridge" || link.kind == "tun") return false;
   const bool hardware = link.kind.empty() && !link.parent.empty();
@@ -118,6 +126,7 @@ Result<std::vector<Nic>> list_nics(const std::set<std::string>& named, const std
     if (link.parent_bus == "pci") nic.pci = link.parent;
     read_driver(ethtool, nic);
     read_speed(ethtool, nic);
+    read_flow_control(ethtool, nic);
     if (nic.kind.empty()) read_own_mac(ethtool, nic);
     nics.push_back(std::move(nic));
   }

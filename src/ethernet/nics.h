@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "ethernet/links.h"
+#include "ethernet/nic_pause.h"
 
 namespace paravane::ethernet {
 
@@ -29,8 +31,11 @@ struct Nic {
   std::uint32_t mtu = 0;
   std::uint32_t speed_mbps = 0;  // 0: no link, or not known
   bool full_duplex = false;
-  bool up = false;       // enabled by an operator
-  bool carrier = false;  // enabled and connected
+  bool up = false;                    // enabled by an operator
+  bool carrier = false;               // enabled and connected
+  std::optional<NicPause> pause{};    // nullopt: the driver reports none
+  std::optional<std::uint8_t> pfc{};  // priorities that are paused alone; bit 0: priority 0
+  bool dcb = false;                   // the driver has Data Center Bridging
 
   friend bool operator==(const Nic&, const Nic&) = default;
 };

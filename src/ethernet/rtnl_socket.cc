@@ -1,6 +1,7 @@
 #include "ethernet/rtnl_socket.h"
 
 #include <fmt/core.h>
+#include <linux/dcbnl.h>
 #include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/handlers.h>
@@ -49,6 +50,13 @@ Message Message::of_address(int type, int flags, int index, std::uint8_t prefix)
 
 Message Message::of_traffic(int type, int flags, const tcmsg& header) {
   return {type, flags, &header, sizeof header};
+}
+
+Message Message::of_dcb(std::uint8_t command) {
+  dcbmsg header{};
+  header.dcb_family = AF_UNSPEC;
+  header.cmd = command;
+  return {RTM_GETDCB, 0, &header, sizeof header};
 }
 
 Message& Message::link() {

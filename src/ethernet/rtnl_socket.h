@@ -34,6 +34,8 @@ class Message {
   Message(int type, int flags, std::uint8_t family, int index, unsigned up = 0);
   // A message about an IPv4 address of an interface.
   static Message of_address(int type, int flags, int index, std::uint8_t prefix);
+  // A question about Data Center Bridging: DCB_CMD_* of <linux/dcbnl.h>.
+  static Message of_dcb(std::uint8_t command);
   // A message about traffic control: a queueing discipline or a filter of an interface.
   static Message of_traffic(int type, int flags, const tcmsg& header);
 

@@ -121,6 +121,9 @@ class ControlDoor : public model::Management {
   model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override {
     return carry([this] { return host_.list_rdma_devices(); });
   }
+  model::ApiResult<model::NicDcb> nic_dcb(const std::string& nic) override {
+    return carry([this, nic] { return host_.nic_dcb(nic); });
+  }
   model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override {
     return carry([this, name] { return host_.rdma_device_stats(name); });
   }

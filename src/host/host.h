@@ -90,6 +90,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
 
   // ---- MachineManagement ----
   model::ApiResult<std::vector<model::PhysicalNic>> list_nics() override;
+  model::ApiResult<model::NicDcb> nic_dcb(const std::string& nic) override;
   model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override;
   model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override;
 

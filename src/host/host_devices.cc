@@ -44,6 +44,10 @@ model::ApiResult<std::vector<model::PhysicalNic>> Host::list_nics() {
   return std::move(machine->nics);
 }
 
+model::ApiResult<model::NicDcb> Host::nic_dcb(const std::string& nic) {
+  return machine_->dcb(nic);
+}
+
 model::ApiResult<std::vector<model::RdmaDevice>> Host::list_rdma_devices() {
   auto machine = machine_->look();
   if (!machine) return std::unexpected(machine.error());

@@ -117,6 +117,35 @@ void MachineView::keep(const char* kind, const std::map<std::string, std::string
   }
 }
 
+model::ApiResult<model::NicDcb> MachineView::dcb(const std::string& name) {
+  const auto machine = look();
+  if (!machine) return std::unexpected(machine.error());
+  const model::PhysicalNic* nic = model::nic_named(*machine, name);
+  if (nic == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& one : machine->nics) names.push_back(one.name);
+    return model::refuse(
+        model::ApiErrorCode::kNotFound, fmt::format("this host has no NIC {}", name),
+        do_you_mean(name, names) + "List the NICs with: paravane network nic list");
+  }
+  const std::string shown = model::shown_nic(*nic);
+  if (!nic->dcb) {
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         fmt::format("{}: its driver{} does not support Data Center Bridging",
+                                     shown, nic->driver.empty() ? "" : " " + nic->driver),
+                         "Pause frames for the whole link may be supported; see: paravane network "
+                         "nic pauseParams list");
+  }
+  auto dcb = looker_->read_dcb(nic->linux_name);
+  if (!dcb) {
+    return model::refuse(model::ApiErrorCode::kInternal,
+                         fmt::format("{}: {}", shown, dcb.error().message),
+                         "Check that the NIC is still present with: paravane network nic list");
+  }
+  dcb->name = nic->name;
+  return std::move(*dcb);
+}
+
 model::ApiResult<model::RdmaStats> MachineView::stats(const std::string& name) {
   const auto machine = look();
   if (!machine) return std::unexpected(machine.error());

@@ -39,6 +39,8 @@ class MachineView {
 
   // In the order of their numbers. Errors: kInternal.
   model::ApiResult<model::Machine> look();
+  // `nic`: either of its names. Errors: kNotFound, kInternal.
+  model::ApiResult<model::NicDcb> dcb(const std::string& nic);
   // Errors: kNotFound, kInternal.
   model::ApiResult<model::RdmaStats> stats(const std::string& name);
 

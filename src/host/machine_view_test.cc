@@ -19,6 +19,10 @@ class FakeLooker final : public privsep::MachineLooker {
     if (blind) return fail(Errc::kIo, "it is dark");
     return machine;
   }
+  Result<model::NicDcb> read_dcb(const std::string& nic) override {
+    if (nic != "eth1") return fail(Errc::kIo, "no");
+    return model::NicDcb{.mode = model::DcbxMode::kIeee};
+  }
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
     if (device != "rxe0" || port != 1) return fail(Errc::kNotFound, "no");
     return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
@@ -102,6 +106,29 @@ TEST_F(MachineViewTest, LooksAtMostOnceASecond) {
   now_ += MachineView::kFresh;
   EXPECT_TRUE(view_->look());
   EXPECT_EQ(looker_.looks, 2);
+}
+
+TEST_F(MachineViewTest, TellsTheDcbOfANicByEitherName) {
+  looker_.machine.nics[0].dcb = true;
+  for (const char* name : {"vmnic0", "eth1"}) {
+    const auto dcb = view_->dcb(name);
+    ASSERT_TRUE(dcb) << dcb.error().message;
+    EXPECT_EQ(dcb->name, "vmnic0");
+    EXPECT_EQ(dcb->mode, model::DcbxMode::kIeee);
+  }
+}
+
+TEST_F(MachineViewTest, SaysWhyThereIsNoDcb) {
+  looker_.machine.nics[1].driver = "veth";
+  const auto none = view_->dcb("vmnic1");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(none.error().message,
+            "vmnic1 (v): its driver veth does not support Data Center Bridging");
+  EXPECT_EQ(view_->dcb("vmnic7").error().message, "this host has no NIC vmnic7");
+  looker_.machine.nics[1].dcb = true;
+  now_ += MachineView::kFresh;
+  EXPECT_EQ(view_->dcb("v").error().code, ApiErrorCode::kInternal) << "it is gone meanwhile";
 }
 
 TEST_F(MachineViewTest, SaysWhyNothingIsSeen) {

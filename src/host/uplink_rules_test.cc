@@ -17,6 +17,7 @@ using testing::Not;
 class FixedLooker final : public privsep::MachineLooker {
  public:
   Result<model::Machine> look() override { return machine; }
+  Result<model::NicDcb> read_dcb(const std::string&) override { return fail(Errc::kIo, ""); }
   Result<model::RdmaStats> read_stats(const std::string&, std::uint32_t) override {
     return fail(Errc::kNotFound, "");
   }

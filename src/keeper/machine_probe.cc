@@ -1,6 +1,7 @@
 #include "keeper/machine_probe.h"
 
 #include <fmt/core.h>
+#include <linux/dcbnl.h>
 
 #include <algorithm>
 #include <tuple>
@@ -23,6 +24,52 @@ std::string identity_of(const ethernet::Nic& nic, bool alone) {
   if (!nic.pci.empty() && alone) return "pci " + nic.pci;
   if (!nic.own_mac.empty()) return "mac " + nic.own_mac;
   return "name " + nic.name;
+}
+
+model::PauseDirections to_control(const ethernet::PauseDirections& directions) {
+  return {.rx = directions.rx, .tx = directions.tx};
+}
+
+std::optional<model::NicPause> to_control(const std::optional<ethernet::NicPause>& pause) {
+  if (!pause) return std::nullopt;
+  using Directions = std::optional<model::PauseDirections>;
+  return model::NicPause{
+      .set = to_control(pause->set),
+      .auto_negotiation = pause->auto_negotiation,
+      .negotiated = pause->negotiated ? Directions(to_control(*pause->negotiated)) : std::nullopt};
+}
+
+model::DcbEts to_control(const ethernet::DcbEts& ets) {
+  return {.willing = ets.willing,
+          .classes = ets.classes,
+          .credit_based_shaper = ets.credit_based_shaper,
+          .tx_percent = ets.tx_percent,
+          .rx_percent = ets.rx_percent,
+          .algorithms = ets.algorithms,
+          .class_of_priority = ets.class_of_priority,
+          .recommended_percent = ets.recommended_percent,
+          .recommended_algorithms = ets.recommended_algorithms,
+          .recommended_class_of_priority = ets.recommended_class_of_priority};
+}
+
+model::DcbPfc to_control(const ethernet::DcbPfc& pfc) {
+  return {.classes = pfc.classes,
+          .priorities = pfc.priorities,
+          .bypasses_macsec = pfc.bypasses_macsec,
+          .delay = pfc.delay,
+          .sent = pfc.sent,
+          .received = pfc.received};
+}
+
+model::DcbSelector selector_of(std::uint8_t selector) {
+  switch (selector) {
+    case IEEE_8021QAZ_APP_SEL_ETHERTYPE: return model::DcbSelector::kEthertype;
+    case IEEE_8021QAZ_APP_SEL_STREAM: return model::DcbSelector::kTcp;
+    case IEEE_8021QAZ_APP_SEL_DGRAM: return model::DcbSelector::kUdp;
+    case IEEE_8021QAZ_APP_SEL_ANY: return model::DcbSelector::kAnyPort;
+    case IEEE_8021QAZ_APP_SEL_DSCP: return model::DcbSelector::kDscp;
+    default: return model::DcbSelector::kUnknown;
+  }
 }
 
 std::string describe(const ethernet::Nic& nic, const PciNames& names) {
@@ -56,9 +103,27 @@ std::vector<model::PhysicalNic> to_control(std::vector<ethernet::Nic> nics, cons
                     .speed_mbps = nic.speed_mbps,
                     .full_duplex = nic.full_duplex,
                     .up = nic.up,
-                    .carrier = nic.carrier});
+                    .carrier = nic.carrier,
+                    .pause = to_control(nic.pause),
+                    .pfc = nic.pfc,
+                    .dcb = nic.dcb});
   }
   return list;
+}
+
+model::NicDcb to_control(const ethernet::NicDcb& dcb) {
+  model::NicDcb told{.managed_by_host = (dcb.dcbx & DCB_CAP_DCBX_HOST) != 0};
+  if ((dcb.dcbx & DCB_CAP_DCBX_VER_CEE) != 0) told.mode = model::DcbxMode::kCee;
+  if ((dcb.dcbx & DCB_CAP_DCBX_VER_IEEE) != 0) told.mode = model::DcbxMode::kIeee;
+  if (dcb.ets) told.ets = to_control(*dcb.ets);
+  if (dcb.pfc) told.pfc = to_control(*dcb.pfc);
+  for (const ethernet::DcbApp& app : dcb.apps) {
+    if (told.apps.size() == model::kMaxDcbApps) break;
+    told.apps.push_back({.selector = selector_of(app.selector),
+                         .protocol = app.protocol,
+                         .priority = app.priority});
+  }
+  return told;
 }
 
 std::vector<model::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names) {
@@ -98,6 +163,12 @@ Result<model::Machine> MachineProbe::look() {
   if (!nics) return std::unexpected(nics.error());
   return model::Machine{.nics = to_control(std::move(*nics), names_),
                         .rdma_devices = to_control(std::move(ports), names_)};
+}
+
+Result<model::NicDcb> MachineProbe::read_dcb(const std::string& nic) {
+  const auto dcb = ethernet::read_dcb(nic);
+  if (!dcb) return std::unexpected(dcb.error());
+  return to_control(*dcb);
 }
 
 Result<model::RdmaStats> MachineProbe::read_stats(const std::string& device, std::uint32_t port) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ethernet/nic_dcb.h"
 #include "ethernet/nics.h"
 #include "keeper/pci_names.h"
 #include "privsep/machine_looker.h"
@@ -28,6 +29,7 @@ class MachineProbe final : public privsep::MachineLooker {
   explicit MachineProbe(MachineProbeConfig config) : config_(std::move(config)) {}
 
   Result<model::Machine> look() override;
+  Result<model::NicDcb> read_dcb(const std::string& nic) override;
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
 
  private:
@@ -38,6 +40,7 @@ class MachineProbe final : public privsep::MachineLooker {
 // Converts the devices to the model's values, up to the model's limit. Devices on PCI come first,
 // by address, then the others, by name.
 std::vector<model::PhysicalNic> to_control(std::vector<ethernet::Nic> nics, const PciNames& names);
+model::NicDcb to_control(const ethernet::NicDcb& dcb);
 std::vector<model::RdmaDevice> to_control(std::vector<rdma::Port> ports, const PciNames& names);
 
 }  // namespace paravane::keeper

@@ -76,6 +76,44 @@ TEST_F(MachineProbeTest, ListsCardsByTheirPlaceBeforeWhatIsNone) {
   EXPECT_EQ(nics[3].description, "veth (a0)");
 }
 
+TEST_F(MachineProbeTest, TellsFlowControlAsTheDriverHasIt) {
+  const auto nics = to_control(
+      std::vector<ethernet::Nic>{
+          {.name = "eth0",
+           .pause = {{.set = {.rx = true}, .auto_negotiation = true, .negotiated = {{.tx = true}}}},
+           .pfc = std::uint8_t{8},
+           .dcb = true},
+          {.name = "eth1"}},
+      names_);
+  ASSERT_EQ(nics.size(), 2U);
+  EXPECT_EQ(nics[0].pause,
+            (model::NicPause{
+                .set = {.rx = true}, .auto_negotiation = true, .negotiated = {{.tx = true}}}));
+  EXPECT_EQ(nics[0].pfc, 8);
+  EXPECT_TRUE(nics[0].dcb);
+  EXPECT_EQ(nics[1].pause, std::nullopt);
+  EXPECT_EQ(nics[1].pfc, std::nullopt);
+}
+
+TEST_F(MachineProbeTest, TellsDcbInWordsOfTheApi) {
+  ethernet::NicDcb dcb{.dcbx = 0x0D,  // by the host, both versions
+                       .pfc = {{.priorities = 8, .received = {0, 7}}},
+                       .apps = {{.selector = 5, .protocol = 26, .priority = 3}, {.selector = 9}}};
+  const model::NicDcb told = to_control(dcb);
+  EXPECT_EQ(told.mode, model::DcbxMode::kIeee);
+  EXPECT_TRUE(told.managed_by_host);
+  EXPECT_EQ(told.ets, std::nullopt);
+  ASSERT_TRUE(told.pfc);
+  EXPECT_EQ(told.pfc->priorities, 8);
+  EXPECT_EQ(told.pfc->received[1], 7U);
+  EXPECT_THAT(told.apps, ElementsAre(model::DcbApp{.selector = model::DcbSelector::kDscp,
+                                                   .protocol = 26,
+                                                   .priority = 3},
+                                     model::DcbApp{}));
+  dcb.apps.resize(1000);
+  EXPECT_EQ(to_control(dcb).apps.size(), model::kMaxDcbApps);
+}
+
 TEST_F(MachineProbeTest, ListsPortsOfRdmaDevices) {
   const auto devices = to_control(
       std::vector<rdma::Port>{

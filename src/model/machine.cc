@@ -41,6 +41,14 @@ bool is_nic_name(std::string_view name) {
   return is_numbered(name, kNicPrefix);
 }
 
+const PhysicalNic* nic_named(const Machine& machine, std::string_view name) {
+  const auto is_named = [name](const PhysicalNic& nic) {
+    return nic.linux_name == name || nic.name == name;
+  };
+  const auto found = std::ranges::find_if(machine.nics, is_named);
+  return found == machine.nics.end() ? nullptr : &*found;
+}
+
 std::string shown_nic(const PhysicalNic& nic) {
   if (nic.name.empty() || nic.name == nic.linux_name) return nic.linux_name;
   return fmt::format("{} ({})", nic.name, nic.linux_name);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/nic_pause.h"
 
 namespace paravane::model {
 
@@ -35,8 +36,11 @@ struct PhysicalNic {
   std::uint32_t mtu = 0;
   std::uint32_t speed_mbps = 0;  // 0: no link, or not known
   bool full_duplex = false;
-  bool up = false;       // switched on
-  bool carrier = false;  // and something is at the other end
+  bool up = false;                    // switched on
+  bool carrier = false;               // and something is at the other end
+  std::optional<NicPause> pause{};    // nullopt: the driver reports none
+  std::optional<std::uint8_t> pfc{};  // priorities that are paused alone; bit 0: priority 0
+  bool dcb = false;                   // the driver has Data Center Bridging
 
   friend bool operator==(const PhysicalNic&, const PhysicalNic&) = default;
 };
@@ -88,6 +92,8 @@ struct RdmaStats {
 Status check_rdma_name(std::string_view name);
 // "vmnic2": whether it is one of our names for NICs.
 bool is_nic_name(std::string_view name);
+// By either of its names. nullptr: there is none.
+const PhysicalNic* nic_named(const Machine& machine, std::string_view name);
 // "vmnic2 (eth2)", where both are known.
 std::string shown_nic(const PhysicalNic& nic);
 

@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "api/machine_json.h"
+#include "api/nic_dcb_json.h"
 #include "json/json_reader.h"
 #include "json/json_text.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::privsep {
 namespace {
@@ -20,6 +22,7 @@ using nlohmann::json;
 constexpr auto kMachinePatience = std::chrono::seconds(3);
 
 constexpr std::string_view kMachine = "machine";
+constexpr std::string_view kDcb = "dcb ";
 constexpr std::string_view kStats = "stats ";
 constexpr std::size_t kMaxDeviceName = 63;  // of the kernel: IB_DEVICE_NAME_MAX without its end
 constexpr std::size_t kMaxReport = Note::kMaxLongText - kMaxQuestionNumber - 1;
@@ -41,6 +44,11 @@ bool is_device_name(std::string_view name) {
          });
 }
 
+json answer_dcb(std::string_view nic, MachineLooker& looker) {
+  if (!model::check_interface_name(nic)) return problem("refused: not the name of a NIC");
+  return report(looker.read_dcb(std::string(nic)));
+}
+
 // "mlx5_0 1"
 json answer_stats(std::string_view words, MachineLooker& looker) {
   const std::size_t blank = std::min(words.find(' '), words.size());
@@ -56,6 +64,7 @@ json answer_stats(std::string_view words, MachineLooker& looker) {
 
 json answer(std::string_view question, MachineLooker& looker) {
   if (question == kMachine) return report(looker.look());
+  if (question.starts_with(kDcb)) return answer_dcb(question.substr(kDcb.size()), looker);
   if (question.starts_with(kStats)) return answer_stats(question.substr(kStats.size()), looker);
   return problem("refused: unknown request");
 }
@@ -64,6 +73,10 @@ json answer(std::string_view question, MachineLooker& looker) {
 
 Result<model::Machine> MachineLine::look() {
   return ask(std::string(kMachine), api::machine_from_json);
+}
+
+Result<model::NicDcb> MachineLine::read_dcb(const std::string& nic) {
+  return ask(fmt::format("{}{}", kDcb, nic), api::nic_dcb_from_json);
 }
 
 Result<model::RdmaStats> MachineLine::read_stats(const std::string& device, std::uint32_t port) {

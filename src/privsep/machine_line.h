@@ -2,8 +2,9 @@
 // requests the inventory from the keeper, because the engine has no permission to open netlink or
 // an RDMA device.
 //
-// A request is the text "machine", or "stats DEVICE PORT". The response is one line of the API's
-// JSON: a machine, the statistics of a device, or {"problem": TEXT}.
+// A request is the text "machine", "dcb NIC", or "stats DEVICE PORT". The response is one line of
+// the API's JSON: a machine, the Data Center Bridging of a NIC, the statistics of a device, or
+// {"problem": TEXT}.
 //
 // Control thread only.
 
@@ -26,6 +27,7 @@ class MachineLine final : public MachineLooker {
       : keeper_(keeper), other_note_(std::move(other_note)) {}
 
   Result<model::Machine> look() override;
+  Result<model::NicDcb> read_dcb(const std::string& nic) override;
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override;
 
  private:

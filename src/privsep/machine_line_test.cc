@@ -25,6 +25,10 @@ class FakeLooker final : public MachineLooker {
     if (blind) return fail(Errc::kIo, "it is dark");
     return machine;
   }
+  Result<model::NicDcb> read_dcb(const std::string& nic) override {
+    asked.push_back(nic);
+    return model::NicDcb{.mode = model::DcbxMode::kIeee, .pfc = {{.priorities = 8}}};
+  }
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t port) override {
     asked.push_back(device + "/" + std::to_string(port));
     return model::RdmaStats{.name = "", .counters = {{"port_rcv_packets", 4}}};
@@ -89,6 +93,16 @@ TEST_F(MachineLineTest, CarriesStats) {
   EXPECT_THAT(looker_.asked, ElementsAre("rxe0/1"));
 }
 
+TEST_F(MachineLineTest, CarriesDcb) {
+  const std::jthread keeper = keep();
+  const auto dcb = line_->read_dcb("eth1");
+  ASSERT_TRUE(dcb) << dcb.error().message;
+  EXPECT_EQ(dcb->mode, model::DcbxMode::kIeee);
+  ASSERT_TRUE(dcb->pfc);
+  EXPECT_EQ(dcb->pfc->priorities, 8);
+  EXPECT_THAT(looker_.asked, ElementsAre("eth1"));
+}
+
 TEST_F(MachineLineTest, CarriesWhyNothingIsSeen) {
   looker_.blind = true;
   const std::jthread keeper = keep();
@@ -108,7 +122,9 @@ TEST_F(MachineLineTest, CarriesALargeMachineWhole) {
                                                 .pci = "0000:00:00.0",
                                                 .driver = text,
                                                 .mac = "02:00:00:00:00:00",
-                                                .description = text + text + text + text});
+                                                .description = text + text + text + text,
+                                                .pause = {{.negotiated = {{}}}},
+                                                .pfc = 0xFF});
   looker_.machine.rdma_devices.assign(
       model::kMaxRdmaDevices,
       {.identity = text, .linux_name = text, .driver = text, .description = text + text + text});
@@ -119,10 +135,26 @@ TEST_F(MachineLineTest, CarriesALargeMachineWhole) {
 }
 
 TEST_F(MachineLineTest, AQuestionThatBreaksARuleIsRefused) {
-  for (const char* text :
-       {"", "1", "1 ", "machine", "1 machines", "1 stats", "1 stats rxe0", "1 stats rxe0 ",
-        "1 stats  1", "1 stats ../rxe0 1", "1 stats rxe0 x", "1 stats rxe0 1 2", "1 stats .. 1",
-        "99999999999999999999999999999 machine", "1 stats rxe0 99999999999"}) {
+  for (const char* text : {"",
+                           "1",
+                           "1 ",
+                           "machine",
+                           "1 machines",
+                           "1 stats",
+                           "1 stats rxe0",
+                           "1 stats rxe0 ",
+                           "1 stats  1",
+                           "1 stats ../rxe0 1",
+                           "1 stats rxe0 x",
+                           "1 stats rxe0 1 2",
+                           "1 stats .. 1",
+                           "1 dcb",
+                           "1 dcb ",
+                           "1 dcb a/b",
+                           "1 dcb ..",
+                           "1 dcb eth1 eth2",
+                           "99999999999999999999999999999 machine",
+                           "1 stats rxe0 99999999999"}) {
     EXPECT_THAT(answer_machine_question(text, looker_), HasSubstr("refused")) << text;
   }
   EXPECT_TRUE(looker_.asked.empty());

@@ -271,6 +271,11 @@ class FakeManagement final : public model::Management {
     if (fault) return std::unexpected(*fault);
     return machine.nics;
   }
+  model::ApiResult<model::NicDcb> nic_dcb(const std::string& nic) override {
+    if (fault) return std::unexpected(*fault);
+    if (dcb.name == nic) return dcb;
+    return model::refuse(model::ApiErrorCode::kNotFound, "this host has no NIC " + nic);
+  }
   model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override {
     if (fault) return std::unexpected(*fault);
     return machine.rdma_devices;
@@ -351,6 +356,7 @@ class FakeManagement final : public model::Management {
   std::vector<model::CapturePackets> captures;
   std::uint64_t last_capture = 0;
   model::Machine machine;
+  model::NicDcb dcb;               // of the NIC of this name
   model::RdmaStats rdma_counters;  // of the device of this name
   std::vector<model::ImpairmentStatus> impairments;
   model::Network network;

@@ -74,7 +74,7 @@ def has_programs(stage, *programs):
     return release in stage.options.stages or stage.build("release", *programs, is_waited_for=True)
 
 
-LAYERS = "python", "storage", "middleware", "switch", "traffic", "udev"  # of the guest
+LAYERS = "python", "storage", "middleware", "switch", "traffic", "udev", "wired"  # of the guest
 
 
 def preparing(layers):

@@ -54,6 +54,19 @@ class Lists(MachineTest):
         self.assertIn("RDMA device vmrdma0 does not exist", host.refused("rdma", "device", "stats", "get", "-d", "vmrdma0"))
         self.assertIn("vmrdma0, vmrdma1", host.cli("rdma", "device", "stats", "get", "-d", "mlx5_0", check=False).stderr)
 
+    def test_a_driver_without_pause_frames_or_dcb_is_said(self):
+        host = self.make_wired_host()
+        rows = host.rows("network", "nic", "pauseParams", "list")
+        self.assertEqual([(row["NIC"], row["PauseParamsSupported"], row["PauseRX"]) for row in rows],
+                         [("vmnic0", False, False), ("vmnic1", False, False)])
+        for name in "vmnic1", "spare":
+            self.assertEqual([row["NIC"] for row in host.rows("network", "nic", "pauseParams", "list", "-n", name)], ["vmnic1"])
+        self.assertIn("this host has no NIC vmnic7", host.refused("network", "nic", "pauseParams", "list", "-n", "vmnic7"))
+        self.assertIn("vmnic1 (spare): its driver veth does not support Data Center Bridging",
+                      host.refused("network", "nic", "dcb", "status", "get", "-n", "spare"))
+        self.assertIn("Do you mean vmnic1?", host.refused("network", "nic", "dcb", "status", "get", "-n", "vmnic11"))
+        self.assertEqual(host.cli("network", "nic", "dcb", "status", "get", "-n", "a/b", check=False).returncode, 2)
+
     def test_switches_are_listed_as_this_host_sees_them(self):
         host = self.make_wired_host()
         host.make_lan()
@@ -70,7 +83,7 @@ class Names(MachineTest):
     def test_the_guides_command_lines_work_to_the_letter(self):
         host = self.make_wired_host()
         for words in (["rdma", "device", "list"], ["rdma", "device", "protocol", "list"], ["network", "nic", "list"],
-                      ["--formatter=csv", "network", "nic", "list"], ["network", "vswitch", "dvs", "vmware", "list"]):
+                      ["network", "nic", "pauseParams", "list"], ["--formatter=csv", "network", "nic", "list"], ["network", "vswitch", "dvs", "vmware", "list"]):
             done = self.run_as(host, "esxcli", *words)
             self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
         self.assertEqual(json.loads(self.run_as(host, "esxcli", "--formatter=json", "network", "nic", "list").stdout),

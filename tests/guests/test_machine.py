@@ -18,7 +18,7 @@ class Machine(unittest.TestCase):
     def setUpClass(cls):
         cls.rig = Rig()
         cls.addClassCleanup(cls.rig.close)
-        cls.rig.up(1)
+        cls.rig.up(1, "--layer", "wired", "--qemu=-device", "--qemu=e1000e,addr=0x1e")  # its driver has pause frames
 
     def look(self, *words):
         return self.rig.guest(1, "paravane-machine", *words)
@@ -35,6 +35,19 @@ class Machine(unittest.TestCase):
         self.assertEqual((nic["Name"], nic["PCI Device"], nic["Driver"], nic["Admin Status"], nic["Link Status"],
                           nic["MAC Address"]), ("vmnic0", "0000:00:10.0", "vmxnet3", "Up", "Up", mac))
         self.assertIn("(eth0)", nic["Description"])
+
+    def pause_of(self, driver):
+        name = next(nic["Name"] for nic in rows(self.look("nics")) if nic["Driver"] == driver)
+        row = next(row for row in rows(self.look("pause")) if row["NIC"] == name)
+        return [row[title] for title in ("Pause Params Supported", "Pause RX", "Pause TX", "Auto Negotiation")]
+
+    def test_pause_frames_are_those_that_ethtool_sets(self):
+        self.rig.guest(1, "modprobe", "e1000e")
+        nic, = self.rig.shell(1, "basename -a $(dirname $(grep -l e1000e /sys/class/net/*/device/uevent) | xargs -n1 dirname)").split()
+        for rx, tx in (("on", "on"), ("on", "off"), ("off", "off")):
+            self.rig.guest(1, "ethtool", "-A", nic, "autoneg", "off", "rx", rx, "tx", tx)
+            self.assertEqual(self.pause_of("e1000e"), ["true", str(rx == "on").lower(), str(tx == "on").lower(), "false"])
+        self.assertEqual(self.pause_of("vmxnet3"), ["false"] * 4)
 
     def test_a_device_is_listed_with_its_uplink_and_follows_its_port_down(self):
         device = self.device()

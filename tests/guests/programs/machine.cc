@@ -1,6 +1,6 @@
 // paravane-machine: what the keeper sees of the machine that it runs on, in a kernel that
-// is not the host's, as paravane shows it: with the words of its commands (nics, devices,
-// protocols, stats vmrdma0). An `uplink=NIC` before them names a NIC that is no hardware.
+// is not the host's, as paravane shows it: with the words of its commands (nics, pause,
+// devices, protocols, stats vmrdma0). An `uplink=NIC` before them names a NIC that is no hardware.
 
 #include <algorithm>
 #include <array>
@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   const std::string what = words.empty() ? "" : words.front();
   const auto format = text::TableFormat::kTable;
   if (what == "nics") std::cout << cli::nic_table(machine->nics).print(format);
+  if (what == "pause") std::cout << cli::pause_table(machine->nics).print(format);
   if (what == "devices") std::cout << cli::rdma_device_table(machine->rdma_devices).print(format);
   if (what == "protocols") {
     std::cout << cli::rdma_protocol_table(machine->rdma_devices).print(format);
