@@ -122,6 +122,7 @@ std::vector<CheckRow> check_vm(const VmCheckFacts& facts) {
   check_memory(facts, rows);
   check_adapters(facts, rows);
   check_switches(facts, rows);
+  check_flow_control(facts, rows);
   check_roce(facts, rows);
   check_channel(facts, rows);
   return rows.take();

@@ -14,6 +14,8 @@ namespace paravane::model {
 void check_adapters(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_switches.cc: this host's membership, its uplink and RDMA device.
 void check_switches(const VmCheckFacts& facts, CheckRows& rows);
+// vm_check_flow_control.cc: of RDMA devices whose NIC is an uplink, pause frames and PFC.
+void check_flow_control(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_roce.cc: of adapters in port groups with native RoCE, their ports and path MTU.
 void check_roce(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_channel.cc: the VMkernel interface, the ruleset, the channels to other hosts.
