@@ -65,7 +65,7 @@ USUAL = {
 
     # RDMA adapters as uplinks
     "HcaTrunk": ALL,
-    "HcaTrunkBetweenTwoHosts": ALL,
+    "HcaTrunkBetweenTwoHosts": "2_* 3_*",
 
     # What operators do
     "AcceptanceSequence": ALL,

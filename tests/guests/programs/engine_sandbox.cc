@@ -16,11 +16,11 @@
 // The linker puts this before libseccomp's (--wrap): the engine's filter is loaded with one rule
 // more.
 extern "C" {
-int __real_seccomp_load(
-    scmp_filter_ctx filter);  // NOLINT(bugprone-reserved-identifier): the linker's name
-int __wrap_seccomp_load(scmp_filter_ctx filter) {  // NOLINT(bugprone-reserved-identifier)
-  const int error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                                     SCMP_A1(SCMP_CMP_EQ, RDMA_VERBS_IOCTL));
+int __real_seccomp_load(scmp_filter_ctx filter);
+int __wrap_seccomp_load(scmp_filter_ctx filter) {
+  const scmp_arg_cmp is_verbs{
+      .arg = 1, .op = SCMP_CMP_EQ, .datum_a = RDMA_VERBS_IOCTL, .datum_b = 0};
+  const int error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &is_verbs);
   return error != 0 ? error : __real_seccomp_load(filter);
 }
 }
@@ -28,7 +28,7 @@ int __wrap_seccomp_load(scmp_filter_ctx filter) {  // NOLINT(bugprone-reserved-i
 namespace guest {
 
 paravane::Status enter_engine_sandbox() {
-  const passwd* nobody = ::getpwnam("nobody");  // NOLINT(concurrency-mt-unsafe): no other thread
+  const passwd* nobody = ::getpwnam("nobody");
   if (nobody == nullptr) return paravane::fail(paravane::Errc::kNotFound, "no user nobody");
   paravane::settings::EngineAccount account;
   account.user = {.uid = nobody->pw_uid, .gid = nobody->pw_gid};

@@ -25,7 +25,7 @@ constexpr std::uint32_t kCompletions = 64;
 constexpr useconds_t kBetweenLooks = 50;  // the daemon may have no processor but this one
 
 const char* told(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): there is one thread
+  const char* value = std::getenv(name);
   if (value == nullptr) die(std::string("it is not said what ") + name + " is");
   return value;
 }

@@ -38,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGuestBytes = 64 * kMiB;
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
 // No multiple of a buffer's size: what comes in another's place is not what was expected.
 constexpr std::size_t kPeriod = kMiB - 4093;
 constexpr std::size_t kLongestPiece = 200'000;
@@ -147,7 +148,7 @@ void register_guest(ibv_pd* domain) {
   if (!file || ::ftruncate(file.get(), kGuestBytes) != 0) give_up("no memory for a guest");
   void* at = ::mmap(nullptr, kGuestBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED) give_up("no memory for a guest");
-  ibv_mr* region = ibv_reg_mr(domain, at, kGuestBytes, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* region = ibv_reg_mr(domain, at, kGuestBytes, kAccess);
   if (region == nullptr)
     give_up(fmt::format("a guest's memory cannot be registered: {}", std::strerror(errno)));
   ibv_dereg_mr(region);
