@@ -52,10 +52,10 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
 }
 
 void AttachedVm::wait() {
-  for (std::uint16_t vector = 0; vector < vectors_.size(); ++vector) {
+  for (std::size_t vector = 0; vector < vectors_.size(); ++vector) {
     std::uint64_t count = 0;
-    if (::read(vectors_[vector].get(), &count, sizeof count) == sizeof count) {
-      interrupts_.signal(vector);
+    if (::read(vectors_.at(vector).get(), &count, sizeof count) == sizeof count) {
+      interrupts_.signal(static_cast<std::uint16_t>(vector));
     }
   }
   sleep_shortly();
