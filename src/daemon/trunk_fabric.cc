@@ -98,10 +98,12 @@ void TrunkFabric::set_hca(const host::HcaChoice& choice) {
   if (choice.device.empty()) {
     return maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = choice.why});
   }
-  maker_->set_adapter(transport_hca::TrunkAdapter{.device = choice.device,
-                                                  .port = static_cast<std::uint8_t>(choice.port),
-                                                  .address = choice.address},
-                      {});
+  maker_->set_adapter(
+      transport_hca::TrunkAdapter{.device = choice.device,
+                                  .port = static_cast<std::uint8_t>(choice.port),
+                                  .address = choice.address,
+                                  .traffic_class = static_cast<std::uint8_t>(config_.dscp << 2)},
+      {});
 }
 
 void TrunkFabric::on_channel(HostId host, bool leads) {

@@ -60,7 +60,7 @@ class AdapterHosts(Guests):
     def boot(self, *options):
         """With the rules for files that the engine's sandbox has, which guests are without otherwise."""
         self.up(len(self.numbers), "--no-rdma", "--adapters", "1" if self.nic == "eth0" else "2", "--memory", "1024",
-                "--layer", "switch", "--append", "lsm=landlock", *options)
+                "--layer", "switch", "--layer", "traffic", "--append", "lsm=landlock", *options)
         for host in self.numbers:
             self.shell(host, "modprobe -a rdma_rxe bridge tun 8021q")
             self.add_adapter(host)
@@ -84,6 +84,15 @@ class AdapterHosts(Guests):
     def set_link(self, host, up):
         """Of the adapter's NIC: its port is active or not."""
         self.guest(host, "ip", "link", "set", self.nic, "up" if up else "down")
+
+    def cut_adapter(self, host):
+        """RoCE's packets do not reach it any more."""
+        self.shell(host, "modprobe -a sch_ingress cls_u32 act_gact; "
+                         f"tc qdisc add dev {self.nic} clsact && tc filter add dev {self.nic} ingress protocol ip u32 "
+                         "match ip protocol 17 0xff match ip dport 4791 0xffff action drop")
+
+    def mend_adapter(self, host):
+        self.guest(host, "tc", "qdisc", "del", "dev", self.nic, "clsact")
 
     def packets(self, host):
         """That its adapter has received."""

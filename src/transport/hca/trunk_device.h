@@ -21,6 +21,8 @@ struct TrunkAdapter {
   std::uint8_t port = 1;  // from 1
   std::string address{};  // the IP address of its GID, if it has one; else the first GID is used
 
+  std::uint8_t traffic_class = 0;  // of its packets: the DSCP, and two bits that are 0
+
   friend bool operator==(const TrunkAdapter&, const TrunkAdapter&) = default;
 };
 

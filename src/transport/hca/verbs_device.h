@@ -38,6 +38,7 @@ class VerbsDevice final : public TrunkDevice, public std::enable_shared_from_thi
 
   const std::string& name() const { return adapter_.device; }
   std::uint8_t port() const { return adapter_.port; }
+  std::uint8_t traffic_class() const { return adapter_.traffic_class; }
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
   const ibv_port_attr& attributes() const { return attributes_; }

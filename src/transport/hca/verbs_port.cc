@@ -118,6 +118,7 @@ Status VerbsPort::connect(const TrunkAddress& peer) {
   ready.ah_attr.is_global = 1;
   ready.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_->gid().gid_index);
   ready.ah_attr.grh.hop_limit = 64;
+  ready.ah_attr.grh.traffic_class = device_->traffic_class();
   std::memcpy(ready.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
   int error = ibv_modify_qp(qp_.get(), &ready,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
