@@ -247,6 +247,7 @@ class ChannelFuzz {
     frame.lowest_version.set(how % 16 == 15 ? 2 : 1);
     frame.highest_version.set(1);
     frame.incarnation.set(how / 16 % 4 == 3 ? 0 : 5);
+    frame.capabilities.set(how % 16 >= 8 ? wire::kTrunks : 0);
     add(frame);
   }
 
@@ -289,7 +290,7 @@ class ChannelFuzz {
   }
 
   void plain() {
-    const std::uint32_t which = input_.below(8);
+    const std::uint32_t which = input_.below(10);
     const Le32 link(some_link());
     switch (which) {
       case 0: return add(wire::Ping{});
@@ -299,6 +300,8 @@ class ChannelFuzz {
       case 4: return add(wire::Close{.link = link});
       case 5: return add(wire::Opened{.link = link, .responder_life = Le64(input_.below(4))});
       case 6: return add(wire::Closed{.link = link});
+      case 7: return add(wire::TrunkOffer{});
+      case 8: return add(wire::TrunkReady{});
       default: return add(wire::Ready{.link = link});
     }
   }

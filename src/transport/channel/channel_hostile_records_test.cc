@@ -124,5 +124,52 @@ TEST_F(TcpHostile, UnknownKindsEndTheChannel) {
   }
 }
 
+// ---- Trunks ----
+
+TEST_F(TcpHostile, WhoDoesNotKnowTrunksArrangesNone) {
+  peer_->add(wire::TrunkOffer{});
+  say();
+  EXPECT_EQ(loss(), "protocol: a frame of kind 40 is not valid here");
+  meet(true);
+  say(peer_->add_hello().take());
+  peer_->add(wire::TrunkReady{});
+  say();
+  EXPECT_EQ(loss(), "protocol: a frame of kind 41 is not valid here");
+}
+
+TEST_F(TcpHostile, OffersWithoutEndCostNoMoreThanOtherFrames) {
+  meet(true);
+  wire::Hello hello{.magic = Le64(wire::kHelloMagic),
+                    .lowest_version = Le16(1),
+                    .highest_version = Le16(1),
+                    .capabilities = Le32(wire::kTrunks),
+                    .incarnation = Le64(5)};
+  say(peer_->add(hello).take());
+  for (int i = 0; i < 100; ++i) {
+    while (peer_->room() >= sizeof(wire::TrunkOffer)) peer_->add(wire::TrunkOffer{});
+    say();
+  }
+  EXPECT_EQ(loss(), "");
+}
+
+// As long as the other kind is.
+struct ShortOffer {
+  static constexpr wire::FrameKind kKind = wire::FrameKind::kTrunkOffer;
+  wire::FrameHeader header{};
+  Le64 number{};
+};
+
+TEST_F(TcpHostile, AnOfferThatIsTooShortEndsTheChannel) {
+  meet(true);
+  wire::Hello hello{.magic = Le64(wire::kHelloMagic),
+                    .lowest_version = Le16(1),
+                    .highest_version = Le16(1),
+                    .capabilities = Le32(wire::kTrunks),
+                    .incarnation = Le64(5)};
+  say(peer_->add(hello).take());
+  say(peer_->add(ShortOffer{}).take());
+  EXPECT_EQ(loss(), "protocol: a frame of kind 40 is not valid here");
+}
+
 }  // namespace
 }  // namespace paravane::fake

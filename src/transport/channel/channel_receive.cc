@@ -259,9 +259,10 @@ void Channel::take_hello(const wire::Hello& hello) {
 
 bool Channel::take_trunk_frame(const wire::RawFrame& frame) {
   if (!peer_arranges_trunks()) return false;
-  if (const auto offer = frame.as<wire::TrunkOffer>()) {
-    finder_.on_trunk_offer(*offer, config_.host);
-    return true;
+  if (frame.kind == FrameKind::kTrunkOffer) {
+    const auto offer = frame.as<wire::TrunkOffer>();
+    if (offer) finder_.on_trunk_offer(*offer, config_.host);
+    return offer.has_value();
   }
   const auto ready = frame.as<wire::TrunkReady>();
   if (ready) finder_.on_trunk_ready(*ready, config_.host);
