@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "api/machine_json.h"
+#include "api/nic_dcb_json.h"
 #include "json/json_text.h"
 #include "keeper/switch_builder.h"
 #include "privsep/machine_line.h"
@@ -69,10 +70,19 @@ class CheckingLooker final : public MachineLooker {
   Result<model::Machine> look() override {
     return model::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
   }
+  Result<model::NicDcb> read_dcb(const std::string& nic) override {
+    require(is_name(nic));
+    return model::NicDcb{};
+  }
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t /*port*/) override {
-    require(!device.empty() && device.size() < 64 && device.front() != '.' &&
-            device.find_first_of("/ ") == std::string::npos);
+    require(is_name(device));
     return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
+  }
+
+ private:
+  static bool is_name(const std::string& name) {
+    return !name.empty() && name.size() < 64 && name.front() != '.' &&
+           name.find_first_of("/ ") == std::string::npos;
   }
 };
 
@@ -87,6 +97,7 @@ void check_machine_answer(std::string_view text) {
   if (const auto any = parse_json(text)) {
     static_cast<void>(api::machine_from_json(*any));
     static_cast<void>(api::rdma_stats_from_json(*any));
+    static_cast<void>(api::nic_dcb_from_json(*any));
   }
 }
 

@@ -33,6 +33,7 @@ std::vector<std::string> seeds() {
           print(report),
           "4 machine",
           "5 stats mlx5_0 1",
+          "6 dcb eth1",
           "{\"nics\":[],\"rdma_devices\":[]}",
           "{\"name\":\"\",\"counters\":{\"a\":1}}"};
 }
