@@ -23,10 +23,9 @@ RoceEngines::RoceEngines(const RoceCase& what)
     transports_.at(side).attach(vm(side).adapter(), mac(side), pipe_.door(side));
     qps_.at(side) = vm(side).queue_pair(verbs::QpType::kReliableConnected, true);
   }
-  directory().set_detour(
-      [this](verbs::AdapterId from, const verbs::Gid&, std::optional<verbs::AdapterId>) {
-        return &transports_.at(static_cast<std::size_t>(std::to_underlying(from)));
-      });
+  directory().set_detour([this](const fabric::Directory::Leg& leg) {
+    return &transports_.at(static_cast<std::size_t>(std::to_underlying(leg.from)));
+  });
   directory().detours_changed();
   for (unsigned side = 0; side < 2; ++side) {
     verbs::QpAttributes attributes = fake::default_attributes();

@@ -298,12 +298,10 @@ class RoceFlowFuzz {
   void change_path(std::uint32_t where) {
     if (where < 2) has_moved_ = true;
     rig_.directory().set_link(verbs::AdapterId{1}, where != 1);
-    rig_.directory().set_detour(
-        [this, where](verbs::AdapterId, const verbs::Gid&,
-                      std::optional<verbs::AdapterId>) -> verbs::Transport* {
-          if (where == 0) return nullptr;
-          return &rig_.roce();
-        });
+    rig_.directory().set_detour([this, where](const fabric::Directory::Leg&) -> verbs::Transport* {
+      if (where == 0) return nullptr;
+      return &rig_.roce();
+    });
     rig_.directory().detours_changed();
   }
 
