@@ -23,6 +23,10 @@ void FakeTrunk::fail() {
   end_->complete({.kind = TrunkCompletion::Kind::kFailed});
 }
 
+void FakeTrunk::hang() {
+  end_->hangs = true;
+}
+
 std::uint64_t FakeTrunk::sent() const {
   return end_->sent;
 }

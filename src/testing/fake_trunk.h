@@ -34,6 +34,8 @@ class FakeTrunk {
 
   // As an adapter that dies: nothing arrives any more.
   void fail();
+  // As an adapter that hangs: what it is given is never heard of again.
+  void hang();
   // Messages that have been sent from this end, those in want of a buffer included.
   std::uint64_t sent() const;
   std::uint64_t sent_empty() const;

@@ -60,7 +60,7 @@ struct FakeTrunkEnd {
   // What this end has sent, to buffers of the peer.
   void deliver() {
     const std::shared_ptr<FakeTrunkEnd> to = peer.lock();
-    if (!to || failed || to->failed) return;
+    if (!to || failed || to->failed || hangs) return;
     while (!waiting.empty() && !to->posted.empty()) {
       const Message message = waiting.front();
       waiting.pop_front();
@@ -78,6 +78,7 @@ struct FakeTrunkEnd {
   UniqueFd event;
   bool armed = false;
   bool failed = false;
+  bool hangs = false;
   std::weak_ptr<FakeTrunkEnd> peer;
   Buffers send;
   Buffers receive;

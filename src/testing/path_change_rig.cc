@@ -64,7 +64,10 @@ void PathChangeRig::make(Side& side, const transport_impaired::Impairment& impai
   for (unsigned i = 0; i < side.channels.size(); ++i) {
     side.channels.at(i) = std::make_unique<ChannelTransport>(
         ChannelTransport::Config{.incarnation = 100 + side.index, .name = i == 0 ? "tcp" : "hca"},
-        *side.loop, side, ChannelTransport::Events{});
+        *side.loop, side,
+        ChannelTransport::Events{.on_lost = [&side](const transport_channel::LostChannel& lost) {
+          side.losses.push_back(lost.reason);
+        }});
   }
   const auto find_path = [&side](verbs::AdapterId, const verbs::Gid&, const verbs::Gid& dgid,
                                  verbs::GidType type) { return side.find(dgid, type); };

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/timers.h"
@@ -46,6 +48,10 @@ class PathChangeRig {
   void choose(Way way);
   // One end alone knows it.
   void choose(Way way, unsigned side);
+  // The adapter of that end.
+  FakeTrunk& trunk(unsigned side) { return *trunk_.at(side); }
+  // Why channels of that end have ended.
+  const std::vector<std::string>& losses(unsigned side) const { return sides_.at(side).losses; }
   // Loses what the channels have under way, answers too, and makes others.
   void cut();
 
@@ -71,6 +77,7 @@ class PathChangeRig {
     std::array<std::unique_ptr<transport_channel::ChannelTransport>, 2> channels;
     std::array<std::unique_ptr<transport_impaired::ImpairedTransport>, kWays> impaired;  // by Way
     std::unique_ptr<EngineVm> vm;
+    std::vector<std::string> losses;
   };
 
   void make(Side& side, const transport_impaired::Impairment& impairment);
