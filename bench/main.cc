@@ -34,6 +34,7 @@ constexpr Question kQuestions[] = {
     {"channel-latency", "8 bytes to another host and back, beside bare TCP", channel_latency, true},
     {"channel-many", "64 KiB writes of 1,000 queue pairs over one channel", channel_many, true},
     {"channel-copies", "bytes that are copied on the way to another host", channel_copies, true},
+    {"trunk-seals", "a copy that is also sealed or encrypted, beside memcpy", trunk_seals},
     {"roce-engine", "RoCE packets of two adapters on one thread, beside bare superframes",
      roce_engine},
     {"roce", "RDMA between two native endpoints on taps, beside bare superframes", roce, true},

@@ -39,6 +39,7 @@ Figures channel_bandwidth(const Settings& settings);
 Figures channel_latency(const Settings& settings);
 Figures channel_many(const Settings& settings);
 Figures channel_copies(const Settings& settings);
+Figures trunk_seals(const Settings& settings);
 Figures ring_or_socket(const Settings& settings);
 Figures roce(const Settings& settings);
 Figures roce_flood(const Settings& settings);
