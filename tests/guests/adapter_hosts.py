@@ -20,6 +20,10 @@ SWITCH, PORT_GROUP = "lan", "rdma"
 NO_RESPONSE = 3  # paravane's
 REQUEST_FAILED = 3  # paravane-tally's
 
+# `tcpdump -ddd udp dst port 4791`, of IPv4: code, jumps if true and false, constant.
+ROCE_PACKETS = ("9,40 0 0 12,21 0 6 2048,48 0 0 23,21 0 4 17,177 0 0 14,72 0 0 16,21 0 1 4791,"
+                "6 0 0 4294967295,6 0 0 0")
+
 SETTINGS = """[host]
 name = "{name}"
 [sandbox]
@@ -86,13 +90,13 @@ class AdapterHosts(Guests):
         self.guest(host, "ip", "link", "set", self.nic, "up" if up else "down")
 
     def cut_adapter(self, host):
-        """RoCE's packets do not reach it any more."""
-        self.shell(host, "modprobe -a sch_ingress cls_u32 act_gact; "
-                         f"tc qdisc add dev {self.nic} clsact && tc filter add dev {self.nic} ingress protocol ip u32 "
-                         "match ip protocol 17 0xff match ip dport 4791 0xffff action drop")
+        """RoCE's packets do not reach it any more: they go to an interface that is down."""
+        self.shell(host, "modprobe -a sch_ingress cls_bpf act_mirred veth; ip link add sink type veth peer name nowhere; "
+                         f"tc qdisc add dev {self.nic} clsact && tc filter add dev {self.nic} ingress protocol ip bpf "
+                         f"bytecode '{ROCE_PACKETS}' action mirred egress redirect dev sink")
 
     def mend_adapter(self, host):
-        self.guest(host, "tc", "qdisc", "del", "dev", self.nic, "clsact")
+        self.shell(host, f"tc qdisc del dev {self.nic} clsact; ip link del sink")
 
     def packets(self, host):
         """That its adapter has received."""
