@@ -37,7 +37,9 @@ TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes, bool seals_payload)
     side.loop = std::move(*EventLoop::create());
     side.directory = std::make_unique<fabric::Directory>(side.local);
     side.tcp = std::make_unique<transport_channel::ChannelTransport>(
-        transport_channel::ChannelTransport::Config{.incarnation = 100 + i, .arranges_trunks = true}, *side.loop, side,
+        transport_channel::ChannelTransport::Config{.incarnation = 100 + i,
+                                                    .arranges_trunks = true},
+        *side.loop, side,
         transport_channel::ChannelTransport::Events{
             .on_lost = [&side](const transport_channel::LostChannel& lost) {
               side.losses.push_back(lost.reason);

@@ -59,10 +59,11 @@ class PathReasonsTest : public testing::Test {
   bool lacks_probe_ = false;  // the release of h2
   transport_roce::ProbeReport probe_{.state = transport_roce::ProbeState::kAnswered};
   std::string closed_ = "port group vms has RoCE off";
-  PathReasons reasons_{directory(),
-                       {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_, trunk_}; },
-                        .roce = [this](AdapterId) { return closed_; },
-                        .probe = [this](AdapterId, const auto&) { return probe_; }}};
+  PathReasons reasons_{
+      directory(),
+      {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_, trunk_}; },
+       .roce = [this](AdapterId) { return closed_; },
+       .probe = [this](AdapterId, const auto&) { return probe_; }}};
 };
 
 TEST_F(PathReasonsTest, NothingIsBetterThanLocal) {
