@@ -102,6 +102,15 @@ class AdapterHosts(Guests):
         """That its adapter has received."""
         return int(self.guest(host, "cat", f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters/rcvd_pkts"))
 
+    def resources(self, host, kind):
+        """Of all adapters, as root sees them: `rdma resource show`, of "mr" or "qp", with every detail."""
+        return json.loads(self.guest(host, "rdma", "-j", "-d", "-d", "resource", "show", kind))
+
+    def keys(self, host):
+        """(remote, local) keys of all memory that is registered, as root sees them. 0 is none."""
+        regions = self.resources(host, "mr")
+        return tuple(sorted({int(region[kind], 16) for region in regions}) for kind in ("rkey", "lkey"))
+
     # ---- daemons ----
 
     def configure(self, host, encryption="on", more=""):

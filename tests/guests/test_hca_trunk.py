@@ -75,6 +75,50 @@ class HcaTrunk(unittest.TestCase):
         self.rig.exchange(1, 2, "paravane-trunk", DEVICE, "1", port=19014)
 
 
+    # What a queue pair that allows nothing answers, before it looks at the key (check_op_valid() of Linux's rdma_rxe), and one that
+    # allows READ and WRITE and is given a key that is none for the peer.
+    REFUSED = "remote invalid request error"
+    NO_KEY = "remote access error"
+
+    def rob(self, port, *opened):
+        """A program of host 2, which is the peer, tries every key that root of host 1 can read, while another trunk carries
+        traffic."""
+        self.without_end(port)
+        prey = self.rig.spawn(1, str(FOLDER / "paravane-trunk-prey"), DEVICE, str(port + 1), *opened)
+        self.addCleanup(prey.end)
+        self.rig.wait_listening(1, port + 1)
+        remote, local = self.rig.keys(1)
+        thief = json.loads(self.rig.guest(2, "paravane-thief", DEVICE, "own", str(port + 1), self.rig.address_of(1),
+                                          *map(hex, sorted({*remote, *local}))))
+        found = json.loads(prey.expect_success())
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: rkeys {remote}, lkeys {local}\n  {thief}\n  {found}", flush=True)
+        self.assertGreaterEqual(len(local), 2)  # of this trunk, and of the other's end
+        self.assertEqual(thief["tries"], found["tries"])
+        return remote, thief, found
+
+    def test_7_the_peer_reads_and_writes_nothing_with_any_key(self):
+        remote, thief, found = self.rob(19015)
+        self.assertEqual(remote, [0])
+        self.assertEqual(found["queue_pairs_allow"], 0)
+        self.assertEqual({how.split(": ")[1] for how in thief["ended"]}, {self.REFUSED})
+        self.assertEqual((thief["learned"], found["changed"]), (0, 0))
+
+    def test_8_nor_would_it_if_the_queue_pairs_allowed_it(self):
+        """The memory has no key for the peer."""
+        remote, thief, found = self.rob(19017, "queue-pairs")
+        self.assertEqual(remote, [0])
+        self.assertNotEqual(found["queue_pairs_allow"], 0)
+        self.assertEqual({how.split(": ")[1] for how in thief["ended"]}, {self.NO_KEY})
+        self.assertEqual((thief["learned"], found["changed"]), (0, 0))
+
+    def test_9_a_key_for_the_peer_would_be_found_and_used(self):
+        """So what the two before show is not the program's inability."""
+        remote, thief, found = self.rob(19019, "all")
+        self.assertEqual(len(remote), 2)
+        self.assertEqual((thief["learned"], thief["ended"]["READ: success"]), (1, 1))
+        self.assertEqual((found["changed"] > 0, thief["ended"]["WRITE: success"]), (True, 1))
+
+
 class HcaTrunkBetweenTwoHosts(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -140,7 +184,47 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.wait_more(traffic)
         self.end(traffic)
 
-    def test_5_with_encryption_the_channel_goes_over_tcp(self):
+    def pairs(self, host):
+        """Of the trunks: the number of the queue pair, that of the packet it expects next, and where its memory may be."""
+        pairs = []
+        for pair in self.rig.resources(host, "qp"):
+            if pair.get("type") != "RC":
+                continue
+            maps = self.rig.shell(host, f"cat /proc/{pair['pid']}/maps").splitlines()
+            places = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in maps if " rw-p 00000000 00:00 0" in line]
+            begin = min((end - begin, begin) for begin, end in places if end - begin > 4 << 20)[1]
+            pairs.append((pair["lqpn"], pair["rq-psn"], begin + (1 << 20)))
+        return pairs
+
+    def forge(self):
+        """A program of host 2, beside its daemon: with each key and number of a queue pair that root of host 1 can read."""
+        remote, local = self.rig.keys(1)
+        pairs = self.pairs(1)
+        self.assertTrue(pairs and local, "there is no trunk")
+        self.assertEqual(remote, [0])
+        for number, packet, at in pairs:
+            thief = json.loads(self.rig.guest(2, "paravane-thief", DEVICE, "forged", self.rig.address_of(1), str(number), str(packet),
+                                              hex(at), *map(hex, sorted({*remote, *local}))))
+            print(f"HcaTrunk: {self.id().split('.')[-1]}: queue pair {number}, packet {packet}: {thief}", flush=True)
+            self.assertEqual((thief["learned"], [how for how in thief["ended"] if "success" in how]), (0, []))
+
+    def test_5_forged_requests_of_the_peers_host_get_nothing_and_lose_nothing(self):
+        """With packets that the trunk's own queue pair might have sent: what the answer to them ends is the trunk."""
+        traffic = self.traffic(30)
+        self.rig.wait_path(2, PATH)
+        for _ in range(2):
+            self.forge()
+            self.wait_more(traffic)
+            self.rig.wait_path(2, PATH, 60)
+        self.end(traffic)
+        for _ in range(2):  # its packets have stopped, so the number is the one that is expected
+            wait_for("there is a trunk", lambda: self.pairs(1), 60, 0.5)
+            self.forge()
+        traffic = self.traffic(10)
+        self.rig.wait_path(2, PATH, 60)
+        self.end(traffic)
+
+    def test_6_with_encryption_the_channel_goes_over_tcp(self):
         for host in self.rig.numbers:
             self.rig.start_again(host, encryption="on")
         self.rig.wait_known()
