@@ -11,7 +11,7 @@ import host_programs
 from guests import BUILD, Failed, Guests, make_overlay, wait_for
 from host_programs import FOLDER
 
-DEVICE = "rxe0"
+DEVICE, IWARP = "rxe0", "siw0"
 NOBODY = 65534
 CONFIG = "/etc/paravane/paravaned.toml"
 LOG = "/var/log/paravaned.log"
@@ -58,7 +58,7 @@ class AdapterHosts(Guests):
         for program in (*(BUILD / "guest" / "host").iterdir(), BUILD / "bin" / "paravaned", BUILD / "bin" / "paravane",
                         pathlib.Path("/usr/bin/etcd")):
             host_programs.put_program(program, programs)
-        host_programs.put_rxe(self.overlay)
+        host_programs.put_providers(self.overlay, "rxe", "siw")
         host_programs.put_users(self.overlay, nobody=NOBODY)
 
     def boot(self, *options):
@@ -84,6 +84,10 @@ class AdapterHosts(Guests):
         """Nobody finds it any more. It goes on for whoever has it open, and is gone when nobody has."""
         self.shell(host, f"rdma link delete {DEVICE} >/dev/null 2>&1 &")
         wait_for("the adapter is not listed", lambda: DEVICE not in self.guest(host, "rdma", "link", "show"))
+
+    def add_iwarp(self, host):
+        """Beside the other, or in its place: Linux's siw, whose queue pairs only rdma_cm connects."""
+        self.shell(host, f"modprobe siw && rdma link add {IWARP} type siw netdev {self.nic}")
 
     def set_link(self, host, up):
         """Of the adapter's NIC: its port is active or not."""

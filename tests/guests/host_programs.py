@@ -31,11 +31,12 @@ def put_program(program, folder):
                                       f'{LIBRARIES}/{program.name} "$@"\n')
 
 
-def put_rxe(overlay):
-    """This machine's provider of rdma_rxe, for this machine's libibverbs."""
+def put_providers(overlay, *drivers):
+    """This machine's, for this machine's libibverbs."""
     (overlay / PROVIDERS).mkdir(parents=True)
-    for provider in (pathlib.Path("/") / PROVIDERS).glob("librxe-*.so"):
-        shutil.copy(provider, overlay / PROVIDERS)
+    for driver in drivers:
+        for provider in (pathlib.Path("/") / PROVIDERS).glob(f"lib{driver}-*.so"):
+            shutil.copy(provider, overlay / PROVIDERS)
 
 
 def put_users(overlay, **users):

@@ -2,8 +2,8 @@
 import json
 import unittest
 
-from adapter_hosts import DEVICE, AdapterHosts, Traffic
-from guests import wait_for
+from adapter_hosts import DEVICE, IWARP, AdapterHosts, Traffic
+from guests import Failed, wait_for
 from host_programs import FOLDER
 
 MIB = 32  # each way
@@ -118,6 +118,14 @@ class HcaTrunk(unittest.TestCase):
         self.assertEqual((thief["learned"], thief["ended"]["READ: success"]), (1, 1))
         self.assertEqual((found["changed"] > 0, thief["ended"]["WRITE: success"]), (True, 1))
 
+    def test_iwarp_is_refused_with_that_reason(self):
+        self.rig.add_iwarp(1)
+        self.addCleanup(self.rig.guest, 1, "rdma", "link", "delete", IWARP)
+        for words in ([], ["--sandboxed"]):
+            with self.subTest(words=words):
+                with self.assertRaisesRegex(Failed, f"exit status 1\nparavane-trunk: {IWARP} is iWARP\n"):
+                    self.rig.program(1, "paravane-trunk", *words, IWARP, "1")
+
 
 class HcaTrunkBetweenTwoHosts(unittest.TestCase):
     @classmethod
@@ -231,6 +239,21 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.assertEqual(self.rig.channels(1)["h2"], ("encrypted", ""))
         traffic = self.traffic(10)
         self.rig.wait_path(2, "tcp")
+        self.end(traffic)
+
+    def test_7_iwarp_is_refused_with_that_reason(self):
+        self.rig.stop_daemon(1)
+        self.rig.remove_adapter(1)
+        self.rig.add_iwarp(1)
+        self.rig.configure(1, encryption="off")
+        self.rig.start_daemon(1)
+        self.rig.start_again(2, encryption="off")
+        self.rig.wait_known()
+        traffic = self.traffic(15)
+        whys = {host: self.rig.wait_path(host, "tcp") for host in self.rig.numbers}
+        print(f"HcaTrunk: iWARP: {whys}", flush=True)
+        self.assertIn(f"hca: {IWARP} is iWARP", whys[1][0])
+        self.assertIn("hca: h1 has iWARP", whys[2][0])
         self.end(traffic)
 
 

@@ -56,18 +56,36 @@ class DeviceList {
   ibv_device** list_;
 };
 
+// Within the sandbox libibverbs asks the kernel for no driver's number, and finds those devices
+// alone whose name or PCI numbers tell their provider (not siw's, nor an rxe with another name).
+// So what was found before is kept.
+const DeviceList& found_at_first() {
+  static const DeviceList list;
+  return list;
+}
+
+bool is_there_still(const ibv_device& device) {
+  return ::access(static_cast<const char*>(device.ibdev_path), F_OK) == 0 &&
+         ::access(static_cast<const char*>(device.dev_path), F_OK) == 0;
+}
+
+ibv_device* find_device(const DeviceList& now, const std::string& name) {
+  if (ibv_device* device = now.find(name); device != nullptr) return device;
+  ibv_device* device = found_at_first().find(name);
+  return device != nullptr && is_there_still(*device) ? device : nullptr;
+}
+
 }  // namespace
 
 bool VerbsDevice::load_providers() {
-  const DeviceList loaded;
-  return !loaded.empty();
+  return !found_at_first().empty();
 }
 
 VerbsDevice::~VerbsDevice() = default;
 
 Result<std::shared_ptr<TrunkDevice>> VerbsDevice::open(const TrunkAdapter& adapter) {
   const DeviceList list;
-  ibv_device* device = list.find(adapter.device);
+  ibv_device* device = find_device(list, adapter.device);
   if (device == nullptr) {
     return fail(Errc::kNotFound, fmt::format("there is no RDMA device {}", adapter.device));
   }
