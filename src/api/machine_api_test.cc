@@ -74,7 +74,9 @@ model::RdmaDevice some_device() {
           .paired_uplink = "vmnic4",
           .roce_v1 = false,
           .roce_v2 = true,
-          .iwarp = false};
+          .iwarp = false,
+          .trunks = {"h2", "h3"},
+          .uplink_of = "lan"};
 }
 
 class MachineApi : public testing::Test {
@@ -149,6 +151,16 @@ TEST(MachineJson, RefusesWhatIsNoMachine) {
   EXPECT_THAT(machine_from_json(many).error().message, HasSubstr("more than 128"));
   EXPECT_FALSE(machine_from_json(json{{"nics", {{{"name", 1}}}}}));
   EXPECT_FALSE(rdma_stats_from_json({{"name", "vmrdma0"}, {"counters", {{"a", -1}}}}));
+}
+
+TEST(MachineJson, ADaemonOfAnEarlierReleaseDoesNotSayWhatADeviceIsUsedFor) {
+  json device = to_json(some_device());
+  device["trunks"] = {"h2", 3};
+  EXPECT_FALSE(rdma_device_from_json(device));
+  device.erase("trunks");
+  device.erase("uplink_of");
+  EXPECT_TRUE(rdma_device_from_json(device)->trunks.empty());
+  EXPECT_EQ(rdma_device_from_json(device)->uplink_of, "");
 }
 
 TEST(MachineJson, KeepsWhatADriverDoesNotReport) {

@@ -17,6 +17,18 @@ bool read_flag(JsonReader& reader, const char* key) {
   return reader.boolean(key).value_or(false);
 }
 
+// Of a daemon that does not say it, none.
+std::vector<std::string> read_trunks(JsonReader& reader, const char* key) {
+  std::vector<std::string> hosts;
+  const json* array = reader.array(key);
+  if (array == nullptr) return hosts;
+  for (const json& host : *array) {
+    if (host.is_string()) hosts.push_back(host.get<std::string>());
+  }
+  if (hosts.size() != array->size()) reader.complain(key, "must be names of hosts");
+  return hosts;
+}
+
 template <typename T>
 void read_list(JsonReader& reader, const char* key, std::size_t most,
                Result<T> (*read)(const json&), std::vector<T>& list) {
@@ -81,7 +93,9 @@ json to_json(const model::RdmaDevice& device) {
           {"paired_uplink", device.paired_uplink},
           {"roce_v1", device.roce_v1},
           {"roce_v2", device.roce_v2},
-          {"iwarp", device.iwarp}};
+          {"iwarp", device.iwarp},
+          {"trunks", device.trunks},
+          {"uplink_of", device.uplink_of}};
 }
 
 json to_json(const model::RdmaStats& stats) {
@@ -136,7 +150,9 @@ Result<model::RdmaDevice> rdma_device_from_json(const json& value) {
                            .paired_uplink = reader.need_text("paired_uplink"),
                            .roce_v1 = read_flag(reader, "roce_v1"),
                            .roce_v2 = read_flag(reader, "roce_v2"),
-                           .iwarp = read_flag(reader, "iwarp")};
+                           .iwarp = read_flag(reader, "iwarp"),
+                           .trunks = read_trunks(reader, "trunks"),
+                           .uplink_of = reader.text("uplink_of").value_or("")};
   const auto state = model::parse_rdma_state(reader.need_text("state"));
   device.state = state.value_or(model::RdmaState::kUnknown);
   if (!state) reader.complain("state", "is not a valid port state");

@@ -34,6 +34,16 @@ std::string shown_speed(const model::RdmaDevice& device) {
   return linked ? fmt::format("{:g} Gbps", device.speed_mbps / 1000.0) : "0";
 }
 
+// "trunk h2, h3; uplink of lan".
+std::string shown_uses(const model::RdmaDevice& device) {
+  std::vector<std::string> uses;
+  if (!device.trunks.empty()) {
+    uses.push_back(fmt::format("trunk {}", fmt::join(device.trunks, ", ")));
+  }
+  if (!device.uplink_of.empty()) uses.push_back("uplink of " + device.uplink_of);
+  return uses.empty() ? "-" : fmt::format("{}", fmt::join(uses, "; "));
+}
+
 // A line of esxcli's, and the counters of Linux that it may come from, by `unit`.
 struct StatsLine {
   const char* title;
@@ -201,11 +211,11 @@ std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics) {
 
 text::TextTable rdma_device_table(const std::vector<model::RdmaDevice>& devices) {
   text::TextTable table(
-      {"Name", "Driver", "State", "MTU", "Speed", "Paired Uplink", "Description"});
+      {"Name", "Driver", "State", "MTU", "Speed", "Paired Uplink", "Description", "Used By"});
   for (const model::RdmaDevice& device : devices) {
     table.add({device.name, device.driver, std::string(model::to_string(device.state)),
                std::uint64_t{device.mtu}, shown_speed(device), device.paired_uplink,
-               device.description});
+               device.description, shown_uses(device)});
   }
   return table;
 }

@@ -52,17 +52,30 @@ std::vector<model::PhysicalNic> two_nics() {
 
 TEST(MachineTables, RdmaDevicesAreAsInTheGuides) {
   EXPECT_EQ(rdma_device_table(two_devices()).print(text::TableFormat::kTable),
-            "Name     Driver      State   MTU   Speed     Paired Uplink  Description\n"
+            "Name     Driver      State   MTU   Speed     Paired Uplink  "
+            "Description                      Used By\n"
             "-------  ----------  ------  ----  --------  -------------  "
-            "-------------------------------\n"
+            "-------------------------------  -------\n"
             "vmrdma0  nmlx5_rdma  Active  1024  100 Gbps  vmnic4         "
-            "MT27700 Family [ConnectX-4]\n"
+            "MT27700 Family [ConnectX-4]      -\n"
             "vmrdma1  nmlx4_rdma  Down    1024  0         vmnic4         "
-            "MT27520 Family [ConnectX-3 Pro]\n");
+            "MT27520 Family [ConnectX-3 Pro]  -\n");
   EXPECT_EQ(rdma_device_table({}).print(text::TableFormat::kTable),
-            "Name  Driver  State  MTU  Speed  Paired Uplink  Description\n"
-            "----  ------  -----  ---  -----  -------------  -----------\n");
+            "Name  Driver  State  MTU  Speed  Paired Uplink  Description  Used By\n"
+            "----  ------  -----  ---  -----  -------------  -----------  -------\n");
   EXPECT_EQ(rdma_device_table({}).print(text::TableFormat::kJson), "[]\n");
+}
+
+TEST(MachineTables, RdmaDevicesAreListedWithWhatTheyAreUsedFor) {
+  auto devices = two_devices();
+  devices[0].trunks = {"h2", "h3"};
+  devices[1].uplink_of = "lan";
+  std::string csv = rdma_device_table(devices).print(text::TableFormat::kCsv);
+  EXPECT_THAT(csv, testing::HasSubstr("MT27700 Family [ConnectX-4],\"trunk h2, h3\"\n"));
+  EXPECT_THAT(csv, testing::HasSubstr("MT27520 Family [ConnectX-3 Pro],uplink of lan\n"));
+  devices[0].uplink_of = "san";
+  csv = rdma_device_table(devices).print(text::TableFormat::kCsv);
+  EXPECT_THAT(csv, testing::HasSubstr("\"trunk h2, h3; uplink of san\"\n"));
 }
 
 TEST(MachineTables, ProtocolsAreLowerCaseBooleans) {

@@ -9,6 +9,7 @@ namespace paravane::daemon {
 
 using transport_hca::MadeTrunk;
 using transport_hca::NoTrunk;
+using transport_hca::TrunkAdapter;
 using transport_hca::TrunkMaker;
 using verbs::HostId;
 using wire::TrunkState;
@@ -64,7 +65,7 @@ TrunkMaker::Events TrunkFabric::events() {
             worker_.post([ports = &ports_, host, ready] { ports->send_trunk_ready(host, ready); });
           },
       .made = [this](HostId host, MadeTrunk made,
-                     const std::string& device) { give(host, std::move(made), device); },
+                     const TrunkAdapter& adapter) { give(host, std::move(made), adapter); },
       .none =
           [this](HostId host, const NoTrunk& none) {
             worker_.post([ports = &ports_, host, none] {
@@ -73,14 +74,15 @@ TrunkMaker::Events TrunkFabric::events() {
           }};
 }
 
-void TrunkFabric::give(HostId host, MadeTrunk made, const std::string& device) {
+void TrunkFabric::give(HostId host, MadeTrunk made, const TrunkAdapter& adapter) {
   auto stream = std::make_unique<transport_hca::TrunkStream>(
       std::move(made.port), [maker = maker_.get()](std::unique_ptr<transport_hca::TrunkPort> port) {
         maker->retire(std::move(port));
       });
   auto trunk = std::make_shared<worker::Trunk>(worker::Trunk{.host = host,
                                                              .number = made.number,
-                                                             .device = device,
+                                                             .device = adapter.device,
+                                                             .port = adapter.port,
                                                              .own = made.own,
                                                              .peer = made.peer,
                                                              .stream = std::move(stream)});
@@ -98,12 +100,11 @@ void TrunkFabric::set_hca(const host::HcaChoice& choice) {
   if (choice.device.empty()) {
     return maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = choice.why});
   }
-  maker_->set_adapter(
-      transport_hca::TrunkAdapter{.device = choice.device,
-                                  .port = static_cast<std::uint8_t>(choice.port),
-                                  .address = choice.address,
-                                  .traffic_class = static_cast<std::uint8_t>(config_.dscp << 2)},
-      {});
+  maker_->set_adapter(TrunkAdapter{.device = choice.device,
+                                   .port = static_cast<std::uint8_t>(choice.port),
+                                   .address = choice.address,
+                                   .traffic_class = static_cast<std::uint8_t>(config_.dscp << 2)},
+                      {});
 }
 
 void TrunkFabric::on_channel(HostId host, bool leads) {

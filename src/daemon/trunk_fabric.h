@@ -49,7 +49,8 @@ class TrunkFabric final : public worker::TrunkListener {
               worker::PortTable& ports)
       : config_(config), worker_(worker), ports_(ports) {}
   transport_hca::TrunkMaker::Events events();
-  void give(verbs::HostId host, transport_hca::MadeTrunk made, const std::string& device);
+  void give(verbs::HostId host, transport_hca::MadeTrunk made,
+            const transport_hca::TrunkAdapter& adapter);
 
   const settings::ChannelConfig& config_;
   worker::Worker& worker_;

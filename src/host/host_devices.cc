@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "host/device_uses.h"
 #include "host/host.h"
+#include "host/refusals.h"
 
 namespace paravane::host {
 
@@ -51,6 +53,9 @@ model::ApiResult<model::NicDcb> Host::nic_dcb(const std::string& nic) {
 model::ApiResult<std::vector<model::RdmaDevice>> Host::list_rdma_devices() {
   auto machine = machine_->look();
   if (!machine) return std::unexpected(machine.error());
+  const auto trunks = worker_->ask([this] { return ports_->open_trunks(); });
+  if (!trunks) return worker_is_busy();
+  add_uses(*trunks, network_->network(), network_->host(), machine->rdma_devices);
   return std::move(machine->rdma_devices);
 }
 

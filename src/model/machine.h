@@ -67,6 +67,9 @@ struct RdmaDevice {
   bool roce_v1 = false;
   bool roce_v2 = false;
   bool iwarp = false;
+  // ---- What it is used for, which the keeper does not know ----
+  std::vector<std::string> trunks{};  // the hosts to which one over it is open, sorted
+  std::string uplink_of{};  // the switch whose uplink on this host its NIC is; empty: none
 
   friend bool operator==(const RdmaDevice&, const RdmaDevice&) = default;
 };

@@ -190,6 +190,17 @@ void PortTable::set_no_trunk(verbs::HostId host, TrunkReport why) {
   trunks_.set_none(host, std::move(why), std::chrono::steady_clock::now());
 }
 
+std::vector<OpenTrunk> PortTable::open_trunks() const {
+  std::vector<OpenTrunk> open;
+  for (const auto& [id, host] : hosts_) {
+    TrunkReport trunk = trunks_.report(id);
+    if (trunk.device.empty()) continue;
+    open.push_back({.host = host.name, .device = std::move(trunk.device), .port = trunk.port});
+  }
+  std::ranges::sort(open, {}, &OpenTrunk::host);
+  return open;
+}
+
 std::optional<verbs::AdapterId> PortTable::pick_id() {
   for (std::size_t i = 0; i < kAdapterIds; ++i) {
     const std::size_t id = (next_id_ + i) % kAdapterIds;

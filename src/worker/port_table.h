@@ -73,6 +73,13 @@ struct OtherHosts {
   std::shared_ptr<const Held> held{};
 };
 
+// A trunk to another host that is open.
+struct OpenTrunk {
+  std::string host{};    // its name
+  std::string device{};  // the RDMA adapter of this host that it goes over
+  std::uint32_t port = 1;
+};
+
 struct QpSlice;
 
 // These functions are called on the worker's thread and must not block.
@@ -153,6 +160,8 @@ class PortTable final : private transport_channel::LocalOwners {
   Status open_trunk(Trunk trunk);
   // There is none to that host; one that there is ends.
   void set_no_trunk(verbs::HostId host, TrunkReport why);
+  // Those that are open, in the order of the hosts' names.
+  std::vector<OpenTrunk> open_trunks() const;
 
   Impairments& impairments() { return impairments_; }
   fabric::Directory& directory() { return directory_; }

@@ -34,6 +34,7 @@ struct Trunk {
   verbs::HostId host{};
   std::uint64_t number = 0;  // its maker's
   std::string device{};      // the RDMA adapter
+  std::uint32_t port = 1;    // of the adapter
   wire::TrunkNonce own{};    // of the offers
   wire::TrunkNonce peer{};
   std::unique_ptr<transport_channel::Stream> stream{};

@@ -62,7 +62,7 @@ Status Trunks::open(Trunk trunk, Instant now) {
   config->number = trunk.number;
   if (Status opened = transport_.open(*config, std::move(trunk.stream), now); !opened)
     return opened;
-  hosts_[trunk.host] = {.device = std::move(trunk.device)};
+  hosts_[trunk.host] = {.device = std::move(trunk.device), .port = trunk.port};
   return {};
 }
 
@@ -91,7 +91,9 @@ TrunkReport Trunks::report(HostId host) const {
   const auto known = hosts_.find(host);
   if (known == hosts_.end()) return {};
   TrunkReport report = known->second.none;
-  if (transport_.channel_to(host) != nullptr) report.device = known->second.device;
+  if (transport_.channel_to(host) == nullptr) return report;
+  report.device = known->second.device;
+  report.port = known->second.port;
   return report;
 }
 

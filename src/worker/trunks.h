@@ -23,9 +23,10 @@ namespace paravane::worker {
 
 // How a host is reached over RDMA adapters.
 struct TrunkReport {
-  std::string device{};  // of this host, which the trunk goes over; empty: there is no trunk
-  std::string why{};     // there is none; empty: not known
-  bool at_peer = false;  // `why` goes after the name of the host
+  std::string device{};    // of this host, which the trunk goes over; empty: there is no trunk
+  std::uint32_t port = 1;  // of the device
+  std::string why{};       // there is none; empty: not known
+  bool at_peer = false;    // `why` goes after the name of the host
 };
 
 class Trunks {
@@ -64,6 +65,7 @@ class Trunks {
  private:
   struct Known {
     std::string device{};
+    std::uint32_t port = 1;
     TrunkReport none{};
   };
 

@@ -142,6 +142,7 @@ class TrunksTest : public testing::Test {
         Trunk trunk{.host = host(i).peer(),
                     .number = 7,
                     .device = "mlx5_0",
+                    .port = 2,
                     .own = own,
                     .peer = peer,
                     .stream = std::make_unique<transport_hca::TrunkStream>(ends_.at(i)->port())};
@@ -191,6 +192,7 @@ TEST_F(TrunksTest, WhileThereIsATrunkTheWayLeadsOverIt) {
   ASSERT_TRUE(leads_over("hca"));
   ask([&] {
     EXPECT_EQ(host(0).trunks().report(host(0).peer()).device, "mlx5_0");
+    EXPECT_EQ(host(0).trunks().report(host(0).peer()).port, 2u);
     EXPECT_EQ(host(0).trunks().way_to(host(0).peer()).name(), "hca");
     ends_[0]->fail();
     ends_[1]->fail();

@@ -50,7 +50,7 @@ class Lists(MachineTest):
         self.assertEqual(host.rows("rdma", "device", "list"), [])
         self.assertEqual(host.rows("rdma", "device", "protocol", "list"), [])
         self.assertEqual(host.cli("rdma", "device", "list").stdout.split("\n")[0],
-                         "Name  Driver  State  MTU  Speed  Paired Uplink  Description")
+                         "Name  Driver  State  MTU  Speed  Paired Uplink  Description  Used By")
         self.assertIn("RDMA device vmrdma0 does not exist", host.refused("rdma", "device", "stats", "get", "-d", "vmrdma0"))
         self.assertIn("vmrdma0, vmrdma1", host.cli("rdma", "device", "stats", "get", "-d", "mlx5_0", check=False).stderr)
 

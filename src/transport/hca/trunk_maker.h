@@ -34,7 +34,7 @@ class TrunkMaker {
     // For the channel over TCP to that host.
     std::function<void(verbs::HostId, const wire::TrunkOffer&)> offer;
     std::function<void(verbs::HostId, const wire::TrunkReady&)> ready;
-    std::function<void(verbs::HostId, MadeTrunk, std::string device)> made;
+    std::function<void(verbs::HostId, MadeTrunk, const TrunkAdapter&)> made;
     // There is no trunk to that host; one that was made is to end.
     std::function<void(verbs::HostId, const NoTrunk&)> none;
   };

@@ -32,8 +32,8 @@ class TrunkMakerTest : public testing::Test {
                       const wire::TrunkOffer& frame) { note([&] { offers_.push_back(frame); }); },
          .ready = [](HostId, const wire::TrunkReady&) {},
          .made =
-             [this](HostId, MadeTrunk trunk, const std::string& device) {
-               note([&] { made_.push_back(std::move(trunk)), device_ = device; });
+             [this](HostId, MadeTrunk trunk, const TrunkAdapter& adapter) {
+               note([&] { made_.push_back(std::move(trunk)), device_ = adapter.device; });
              },
          .none = [this](HostId, const NoTrunk& none) { note([&] { nones_.push_back(none); }); }});
     EXPECT_TRUE(made);

@@ -1,0 +1,21 @@
+// Says what the RDMA devices of this host are used for: by trunks, which are channels over them,
+// and as uplinks of distributed switches.
+//
+// Any thread.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/distributed_switch.h"
+#include "model/machine.h"
+#include "worker/port_table.h"
+
+namespace paravane::host {
+
+// Fills in RdmaDevice::trunks and uplink_of. `host`: the name of this host.
+void add_uses(const std::vector<worker::OpenTrunk>& trunks, const model::Network& network,
+              const std::string& host, std::vector<model::RdmaDevice>& devices);
+
+}  // namespace paravane::host
