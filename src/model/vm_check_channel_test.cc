@@ -66,13 +66,14 @@ TEST_F(VmCheckChannel, AnotherUplinkIsProposed) {
                                 "paravane vds uplink lan eth3 --host h1"));
 }
 
-TEST_F(VmCheckChannel, PayloadGoesOverTcp) {
+TEST_F(VmCheckChannel, AnUplinksRdmaDeviceIsShownWithItsUse) {
   const std::string check = "Switch lan: RDMA device";
   EXPECT_EQ(row(check), good(check, "none on the uplink: traffic to other hosts uses TCP"));
   facts_.machine.rdma_devices = {
       {.name = "vmrdma0", .state = RdmaState::kActive, .paired_link = "eth1"}};
-  EXPECT_EQ(row(check),
-            good(check, "vmrdma0, Active; not used yet: traffic to other hosts uses TCP"));
+  EXPECT_EQ(row(check), good(check, "vmrdma0, Active; no channel goes over it now"));
+  facts_.machine.rdma_devices[0].trunks = {"h2", "h3"};
+  EXPECT_EQ(row(check), good(check, "vmrdma0, Active; channels over it to h2, h3"));
 }
 
 TEST_F(VmCheckChannel, AVmkernelInterfaceIsTagged) {

@@ -88,8 +88,10 @@ void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std:
   if (uplink.empty() || device == devices.end()) {
     return rows.ok(check, "none on the uplink: traffic to other hosts uses TCP");
   }
-  rows.ok(check, fmt::format("{}, {}; not used yet: traffic to other hosts uses TCP", device->name,
-                             to_string(device->state)));
+  const std::string use = device->trunks.empty() ? "no channel goes over it now"
+                                                 : fmt::format("channels over it to {}",
+                                                               fmt::join(device->trunks, ", "));
+  rows.ok(check, fmt::format("{}, {}; {}", device->name, to_string(device->state), use));
 }
 
 void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows& rows) {
