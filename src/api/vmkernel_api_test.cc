@@ -55,6 +55,17 @@ TEST_F(VmkernelApiTest, SetsSettingsAndRulesets) {
   EXPECT_EQ(*all, management_.configuration);
 }
 
+TEST_F(VmkernelApiTest, SaysWhatTheAdapterOfChannelsLocks) {
+  management_.configuration.hca = {.device = "mlx5_0", .bytes_per_host = 7, .most = 65'536};
+  EXPECT_EQ(vmkernel_configuration_from_json(call("GET", ""))->hca, management_.configuration.hca);
+  management_.configuration.hca.most.reset();
+  json all = call("GET", "");
+  EXPECT_EQ(vmkernel_configuration_from_json(all)->hca, management_.configuration.hca);
+  all.erase("hca");
+  EXPECT_EQ(vmkernel_configuration_from_json(all)->hca, model::HcaMemory())
+      << "a daemon of an earlier release does not say it";
+}
+
 TEST_F(VmkernelApiTest, RefusesWhatIsNotAsItShouldBe) {
   const auto refused = [this](const char* method, const std::string& path,
                               const std::string& body) {

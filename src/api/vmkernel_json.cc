@@ -25,6 +25,23 @@ json ipv4_json(const std::optional<Ipv4Interface>& ipv4) {
   return ipv4 ? json(format_ipv4(*ipv4)) : json(nullptr);
 }
 
+json hca_json(const model::HcaMemory& hca) {
+  return {{"device", hca.device},
+          {"bytes_per_host", hca.bytes_per_host},
+          {"most_bytes", hca.most ? json(*hca.most) : json(nullptr)}};
+}
+
+// Of a daemon that does not say it, none.
+model::HcaMemory read_hca(JsonReader& reader) {
+  const json* object = reader.object("hca");
+  if (object == nullptr) return {};
+  JsonReader inner(*object, "hca");
+  model::HcaMemory hca{.device = inner.text("device").value_or(""),
+                       .bytes_per_host = inner.number("bytes_per_host").value_or(0)};
+  if (!inner.is_null("most_bytes")) hca.most = inner.number("most_bytes");
+  return hca;
+}
+
 model::Vmknic read_vmknic(JsonReader& reader) {
   model::Vmknic vmknic;
   vmknic.name = reader.need_text("name");
@@ -112,6 +129,7 @@ json to_json(const model::VmkernelConfiguration& configuration) {
   value["channel"] = {{"endpoint", configuration.channel.endpoint},
                       {"closed", configuration.channel.closed.why},
                       {"remedy", configuration.channel.closed.remedy}};
+  value["hca"] = hca_json(configuration.hca);
   return value;
 }
 
@@ -185,6 +203,7 @@ Result<model::VmkernelConfiguration> vmkernel_configuration_from_json(const json
     read_all(reader, "rulesets", configuration.rulesets, [](const json& element) {
       return read_lenient<model::FirewallRuleset>(element, "ruleset", read_ruleset);
     });
+    configuration.hca = read_hca(reader);
     const json* channel = reader.object("channel");
     if (channel == nullptr) return configuration;
     JsonReader inner(*channel, "channel");

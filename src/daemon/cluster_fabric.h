@@ -46,6 +46,8 @@ class ClusterFabric final : public host::Channels {
     std::function<void(std::function<void()>)> post;
     // Channels may go over this RDMA adapter.
     std::function<void(const host::HcaChoice&)> hca;
+    // What the buffers of that adapter lock.
+    std::function<model::HcaMemory()> hca_memory;
     // Reports an event of the cluster.
     std::function<void(model::Event)> tell;
   };
@@ -61,6 +63,7 @@ class ClusterFabric final : public host::Channels {
   // ---- Channels ----
   void set_site(const host::ChannelSite& site) override;
   void set_hca(const host::HcaChoice& choice) override { parts_.hca(choice); }
+  model::HcaMemory hca_memory() const override { return parts_.hca_memory(); }
   model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_channel::LostChannel& lost) override;

@@ -106,6 +106,7 @@ class ClusterFabricTest : public testing::Test {
                                          .dialer = dialer_,
                                          .post = [](const auto&) {},
                                          .hca = [](const host::HcaChoice&) {},
+                                         .hca_memory = [] { return model::HcaMemory(); },
                                          .tell = [](const model::Event&) {}},
                     *ports_);
     fabric_->set_site({.closed = {.why = "no channels in this test"}});

@@ -191,6 +191,7 @@ Status Daemon::make_fabric() {
           .dialer = dialer_,
           .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
           .hca = [this](const host::HcaChoice& choice) { trunks_->set_hca(choice); },
+          .hca_memory = [this] { return trunks_->memory(); },
           .tell = [this](model::Event event) { events_.add(std::move(event)); }},
       host_->ports());
   host_->set_channels(fabric_.get());

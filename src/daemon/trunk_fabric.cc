@@ -1,8 +1,11 @@
 #include "daemon/trunk_fabric.h"
 
+#include <sys/resource.h>
+
 #include <optional>
 #include <utility>
 
+#include "transport/hca/trunk_port.h"
 #include "transport/hca/trunk_stream.h"
 
 namespace paravane::daemon {
@@ -25,6 +28,13 @@ std::optional<NoTrunk> policy_of(const settings::ChannelConfig& config) {
   }
   if (!config.encrypted) return std::nullopt;
   return NoTrunk{.state = TrunkState::kEncrypted, .why = "encryption is on"};
+}
+
+// The engine has no CAP_IPC_LOCK, with which there would be none.
+std::optional<std::uint64_t> lock_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return std::nullopt;
+  return limit.rlim_cur == RLIM_INFINITY ? std::nullopt : std::optional(limit.rlim_cur);
 }
 
 }  // namespace
@@ -97,6 +107,7 @@ void TrunkFabric::give(HostId host, MadeTrunk made, const TrunkAdapter& adapter)
 
 void TrunkFabric::set_hca(const host::HcaChoice& choice) {
   if (policy_of(config_)) return;
+  device_ = choice.device;
   if (choice.device.empty()) {
     return maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = choice.why});
   }
@@ -105,6 +116,10 @@ void TrunkFabric::set_hca(const host::HcaChoice& choice) {
                                    .address = choice.address,
                                    .traffic_class = static_cast<std::uint8_t>(config_.dscp << 2)},
                       {});
+}
+
+model::HcaMemory TrunkFabric::memory() const {
+  return {.device = device_, .bytes_per_host = transport_hca::kTrunkBytes, .most = lock_limit()};
 }
 
 void TrunkFabric::on_channel(HostId host, bool leads) {

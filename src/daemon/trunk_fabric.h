@@ -11,6 +11,7 @@
 #include <string>
 
 #include "host/hca_choice.h"
+#include "model/hca_memory.h"
 #include "settings/config.h"
 #include "transport/hca/trunk_maker.h"
 #include "worker/port_table.h"
@@ -36,6 +37,8 @@ class TrunkFabric final : public worker::TrunkListener {
 
   // The adapter that channels go over if the configuration allows it.
   void set_hca(const host::HcaChoice& choice);
+  // Of that adapter's buffers.
+  model::HcaMemory memory() const;
 
   // ---- TrunkListener ----
   void on_channel(verbs::HostId host, bool leads) override;
@@ -55,6 +58,7 @@ class TrunkFabric final : public worker::TrunkListener {
   const settings::ChannelConfig& config_;
   worker::Worker& worker_;
   worker::PortTable& ports_;
+  std::string device_;  // that set_hca() has set; empty: none
   std::unique_ptr<transport_hca::TrunkMaker> maker_;
 };
 

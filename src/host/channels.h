@@ -21,6 +21,8 @@ class Channels {
   virtual void set_site(const ChannelSite& site) = 0;
   // Sets the RDMA adapter that channels go over where both hosts have one.
   virtual void set_hca(const HcaChoice& choice) = 0;
+  // The memory of that adapter's buffers. Without one that may be used, `device` is empty.
+  virtual model::HcaMemory hca_memory() const = 0;
   // Where this host accepts channels now.
   virtual model::ChannelPlace place() const = 0;
   // The GIDs of this host's guests have changed; `gids` is the complete list.

@@ -210,6 +210,10 @@ model::ApiResult<void> Host::open_vmkernel() {
                            : model::ChannelPlace{
                                  .closed = {.why = "this host is not in a cluster"}};
               },
+          .hca_memory =
+              [this] {
+                return channels_ != nullptr ? channels_->hca_memory() : model::HcaMemory();
+              },
           .setting_changed = [this] { tell_rules(); },
           .tell = [this](model::Event event) { tell(std::move(event)); }},
       *store_, *network_);

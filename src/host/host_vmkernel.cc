@@ -174,6 +174,7 @@ model::ApiResult<model::VmkernelConfiguration> HostVmkernel::vmkernel_configurat
                       ? config_.channel()
                       : model::ChannelPlace{.closed = {.why = "this host is not in a cluster"}};
   }
+  if (config_.hca_memory) all.hca = config_.hca_memory();
   return all;
 }
 

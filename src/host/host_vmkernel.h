@@ -33,6 +33,8 @@ struct HostVmkernelConfig {
   std::function<void(const ChannelSite&)> site_changed{};
   // Where the channel is now.
   std::function<model::ChannelPlace()> channel{};
+  // Of the RDMA adapter that the channel is to go over.
+  std::function<model::HcaMemory()> hca_memory{};
   std::function<void()> setting_changed{};
   std::function<void(model::Event)> tell{};
 };

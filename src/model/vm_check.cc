@@ -125,6 +125,7 @@ std::vector<CheckRow> check_vm(const VmCheckFacts& facts) {
   check_flow_control(facts, rows);
   check_roce(facts, rows);
   check_channel(facts, rows);
+  check_hca_memory(facts, rows);
   return rows.take();
 }
 

@@ -21,6 +21,9 @@ void check_roce(const VmCheckFacts& facts, CheckRows& rows);
 // vm_check_channel.cc: the VMkernel interface, the ruleset, the channels to other hosts.
 void check_channel(const VmCheckFacts& facts, CheckRows& rows);
 
+// vm_check_hca.cc: the memory that the RDMA adapter of channels to other hosts locks.
+void check_hca_memory(const VmCheckFacts& facts, CheckRows& rows);
+
 // nullptr: there is no object with this name.
 const PortGroup* find_group(const VmCheckFacts& facts, const std::string& name);
 const SwitchStatus* find_switch(const VmCheckFacts& facts, const std::string& name);

@@ -12,6 +12,7 @@
 #include "model/advanced_setting.h"
 #include "model/api_error.h"
 #include "model/closed_channel.h"
+#include "model/hca_memory.h"
 #include "model/vmknic.h"
 
 namespace paravane::model {
@@ -47,6 +48,7 @@ struct VmkernelConfiguration {
   std::vector<SettingValue> settings{};
   std::vector<FirewallRuleset> rulesets{};
   ChannelPlace channel{};
+  HcaMemory hca{};  // of the RDMA adapter that the channel is to go over
 
   friend bool operator==(const VmkernelConfiguration&, const VmkernelConfiguration&) = default;
 };

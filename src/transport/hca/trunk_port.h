@@ -17,6 +17,8 @@ namespace paravane::transport_hca {
 // Of each direction: 2 MiB.
 inline constexpr std::uint32_t kTrunkBuffers = 32;
 inline constexpr std::uint32_t kTrunkBufferBytes = 64 * 1024;
+// Of both: what the adapter locks for one trunk.
+inline constexpr std::size_t kTrunkBytes = std::size_t{2} * kTrunkBuffers * kTrunkBufferBytes;
 
 struct TrunkCompletion {
   enum class Kind : std::uint8_t {

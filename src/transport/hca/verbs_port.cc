@@ -48,13 +48,14 @@ Result<std::unique_ptr<VerbsPort>> VerbsPort::create(std::shared_ptr<VerbsDevice
 }
 
 Status VerbsPort::make_objects() {
-  const std::size_t bytes = std::size_t{2} * kTrunkBuffers * kTrunkBufferBytes;
   const std::string& name = device_->name();
-  buffers_ = std::make_unique<std::byte[]>(bytes);
-  region_.reset(ibv_reg_mr(device_->domain(), buffers_.get(), bytes, kAccess));
+  buffers_ = std::make_unique<Buffer[]>(std::size_t{2} * kTrunkBuffers);
+  static_assert(std::size_t{2} * kTrunkBuffers * sizeof(Buffer) == kTrunkBytes);
+  region_.reset(ibv_reg_mr(device_->domain(), buffers_.get(), kTrunkBytes, kAccess));
   if (!region_) {
     const Errc code = errno == ENOMEM ? Errc::kResourceExhausted : Errc::kIo;
-    return fail_by_system(code, fmt::format("{}: cannot register {} bytes", name, bytes), errno);
+    return fail_by_system(code, fmt::format("{}: cannot register {} bytes", name, kTrunkBytes),
+                          errno);
   }
   channel_.reset(ibv_create_comp_channel(device_->context()));
   if (!channel_) {
@@ -139,7 +140,7 @@ Status VerbsPort::connect(const TrunkAddress& peer) {
 }
 
 std::byte* VerbsPort::at(std::uint32_t buffer) const {
-  return buffers_.get() + std::size_t{buffer} * kTrunkBufferBytes;
+  return buffers_[buffer].bytes.data();
 }
 
 std::span<std::byte, kTrunkBufferBytes> VerbsPort::send_buffer(std::uint32_t buffer) {

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,11 @@ class VerbsPort final : public FreshTrunkPort {
     void operator()(auto* object) const { Close(object); }
   };
 
+  // So that no page is locked beside theirs.
+  struct alignas(kTrunkBufferBytes) Buffer {
+    std::array<std::byte, kTrunkBufferBytes> bytes;
+  };
+
   explicit VerbsPort(std::shared_ptr<VerbsDevice> device) : device_(std::move(device)) {}
   Status make_objects();
   Status make_queue_pair();
@@ -51,7 +57,7 @@ class VerbsPort final : public FreshTrunkPort {
 
   // In the order in which they are made.
   std::shared_ptr<VerbsDevice> device_;
-  std::unique_ptr<std::byte[]> buffers_;  // receive buffers, then send buffers
+  std::unique_ptr<Buffer[]> buffers_;  // receive buffers, then send buffers
   std::unique_ptr<ibv_mr, Closer<ibv_dereg_mr>> region_;
   std::unique_ptr<ibv_comp_channel, Closer<ibv_destroy_comp_channel>> channel_;
   std::unique_ptr<ibv_cq, Closer<ibv_destroy_cq>> cq_;
