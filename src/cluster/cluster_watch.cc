@@ -25,6 +25,7 @@ std::vector<model::Event> ClusterWatch::look(const std::string& self, const inve
                                fmt::format("this host, {}, is no longer in the cluster", self_)));
       hosts_.clear();
       channels_.clear();
+      trunks_.clear();
       has_looked_ = false;
     }
     if (!self.empty()) {
@@ -76,6 +77,25 @@ std::vector<model::Event> ClusterWatch::on_channel(const std::string& host,
                      fmt::format("there is a channel to host {}", host))
            : of_host("channel.lost", model::Severity::kWarning, host,
                      fmt::format("there is no channel to host {}: {}", host, problem));
+  if (!open) event.fields["reason"] = problem;
+  tell(told, open, std::move(event), now, events);
+  return events;
+}
+
+std::vector<model::Event> ClusterWatch::on_trunk(const std::string& host,
+                                                 const std::string& adapter,
+                                                 const std::string& problem, Instant now) {
+  std::vector<model::Event> events;
+  Told& told = trunks_[host];
+  const bool open = problem.empty();
+  if (open == told.good) return events;
+  model::Event event =
+      open ? of_host("hca.trunk.up", model::Severity::kInfo, host,
+                     fmt::format("there is a trunk to host {} over {}", host, adapter))
+           : of_host(
+                 "hca.trunk.down", model::Severity::kWarning, host,
+                 fmt::format("there is no trunk to host {} over {}: {}", host, adapter, problem));
+  event.fields["adapter"] = adapter;
   if (!open) event.fields["reason"] = problem;
   tell(told, open, std::move(event), now, events);
   return events;

@@ -1,7 +1,7 @@
 // ClusterWatch: creates an event when something changes in the cluster, for example when this host
-// joins or leaves it, when another host appears or disappears, or when a channel to another host
-// opens or closes. If a host or a channel changes constantly, the number of events about it in each
-// ten seconds is limited.
+// joins or leaves it, when another host appears or disappears, or when a channel or a trunk to
+// another host opens or closes. If a host, a channel or a trunk changes constantly, the number of
+// events about it in each ten seconds is limited.
 //
 // Control thread only.
 
@@ -29,6 +29,11 @@ class ClusterWatch {
   std::vector<model::Event> on_channel(const std::string& host, const std::string& problem,
                                        Instant now);
 
+  // Of the trunk to a host, which is a channel over `adapter`, an RDMA adapter of this host.
+  // `problem`: the reason why it has ended; empty: it is open.
+  std::vector<model::Event> on_trunk(const std::string& host, const std::string& adapter,
+                                     const std::string& problem, Instant now);
+
  private:
   struct Told {
     bool good = false;  // the host is present, or the channel is open
@@ -44,6 +49,7 @@ class ClusterWatch {
   bool has_looked_ = false;            // at the hosts
   std::map<std::string, Told> hosts_;  // that were ever present
   std::map<std::string, Told> channels_;
+  std::map<std::string, Told> trunks_;
 };
 
 }  // namespace paravane::cluster

@@ -67,6 +67,32 @@ TEST(ClusterWatch, TellsOfChannelsThatOpenAndAreLost) {
   EXPECT_EQ(lost[0].fields.at("reason"), "it broke");
 }
 
+TEST(ClusterWatch, TellsOfTrunksThatOpenAndEnd) {
+  ClusterWatch watch;
+  EXPECT_THAT(watch.on_trunk("h2", "mlx5_0", "h2 does not answer", kNow), IsEmpty());
+  const auto up = watch.on_trunk("h2", "mlx5_0", "", kNow);
+  EXPECT_THAT(types(up), ElementsAre("hca.trunk.up h2"));
+  EXPECT_EQ(up[0].fields.at("adapter"), "mlx5_0");
+  EXPECT_EQ(up[0].text, "there is a trunk to host h2 over mlx5_0");
+  EXPECT_THAT(watch.on_trunk("h2", "mlx5_0", "", kNow), IsEmpty());
+  const auto down = watch.on_trunk("h2", "mlx5_0", "mlx5_0 was removed", kNow);
+  EXPECT_THAT(types(down), ElementsAre("hca.trunk.down h2"));
+  EXPECT_EQ(down[0].severity, model::Severity::kWarning);
+  EXPECT_EQ(down[0].fields.at("adapter"), "mlx5_0");
+  EXPECT_EQ(down[0].fields.at("reason"), "mlx5_0 was removed");
+  EXPECT_EQ(down[0].text, "there is no trunk to host h2 over mlx5_0: mlx5_0 was removed");
+}
+
+TEST(ClusterWatch, ATrunkThatComesAndGoesAllTheTimeIsToldOfSeldom) {
+  ClusterWatch watch;
+  std::size_t told = 0;
+  for (int i = 0; i < 100; ++i) {
+    told += watch.on_trunk("h2", "mlx5_0", i % 2 == 0 ? "" : "it broke", kNow).size();
+  }
+  EXPECT_EQ(told, 4u);
+  EXPECT_EQ(watch.on_trunk("h2", "mlx5_0", "", kNow + 10s)[0].fields.at("kept_back"), "48");
+}
+
 TEST(ClusterWatch, AChannelThatComesAndGoesAllTheTimeIsToldOfSeldom) {
   ClusterWatch watch;
   std::size_t told = 0;

@@ -183,6 +183,12 @@ verbs::HostId ClusterFabric::id_of(const std::string& host) {
   return ids_.try_emplace(host, next).first->second;
 }
 
+std::string ClusterFabric::name_of(verbs::HostId id) const {
+  const auto found =
+      std::ranges::find_if(ids_, [id](const auto& entry) { return entry.second == id; });
+  return found == ids_.end() ? std::string() : found->first;
+}
+
 std::vector<worker::RemoteHost> ClusterFabric::hosts_of_view() {
   std::vector<worker::RemoteHost> hosts;
   for (const auto& [name, host] : view_->hosts) {
@@ -304,10 +310,17 @@ void ClusterFabric::on_changed(const std::string& host, const model::ChannelProb
 }
 
 void ClusterFabric::on_channel_lost(const transport_channel::LostChannel& lost) {
-  const auto found =
-      std::ranges::find_if(ids_, [&](const auto& entry) { return entry.second == lost.host; });
-  if (found == ids_.end()) return;
-  if (maker_) maker_->on_lost(found->first, lost.number, lost.reason);
+  const std::string host = name_of(lost.host);
+  if (maker_ && !host.empty()) maker_->on_lost(host, lost.number, lost.reason);
+}
+
+void ClusterFabric::on_trunk(const worker::TrunkNews& news) {
+  const std::string host = name_of(news.host);
+  if (host.empty()) return;
+  const Instant now = std::chrono::steady_clock::now();
+  for (model::Event& event : watch_.on_trunk(host, news.device, news.reason, now)) {
+    parts_.tell(std::move(event));
+  }
 }
 
 void ClusterFabric::on_gids(const std::vector<worker::SharedGid>& gids) {

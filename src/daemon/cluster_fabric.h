@@ -67,6 +67,7 @@ class ClusterFabric final : public host::Channels {
   model::ChannelPlace place() const override;
   void on_gids(const std::vector<worker::SharedGid>& gids) override;
   void on_channel_lost(const transport_channel::LostChannel& lost) override;
+  void on_trunk(const worker::TrunkNews& news) override;
   void tell_again() override;
 
  private:
@@ -93,6 +94,8 @@ class ClusterFabric final : public host::Channels {
   void tell_maker();
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
+  // Empty: no host has had it.
+  std::string name_of(verbs::HostId id) const;
   void on_made(const std::shared_ptr<cluster::MadeChannel>& made);
   void on_changed(const std::string& host, const model::ChannelProblem& problem);
 

@@ -28,6 +28,7 @@ class Channels {
   // The GIDs of this host's guests have changed; `gids` is the complete list.
   virtual void on_gids(const std::vector<worker::SharedGid>& gids) = 0;
   virtual void on_channel_lost(const transport_channel::LostChannel& lost) = 0;
+  virtual void on_trunk(const worker::TrunkNews& news) = 0;
   // What the worker was told of the other hosts may be lost for lack of memory: it is told again.
   virtual void tell_again() = 0;
 };

@@ -120,6 +120,12 @@ worker::PortEvents Host::port_events() {
                   if (channels_ != nullptr) channels_->on_channel_lost(lost);
                 });
               },
+          .trunk =
+              [this](const worker::TrunkNews& news) {
+                config_.post([this, news] {
+                  if (channels_ != nullptr) channels_->on_trunk(news);
+                });
+              },
           .tell = say,
           .roce_lost = roce_lost};
 }

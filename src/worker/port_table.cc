@@ -49,7 +49,7 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                 [this](verbs::HostId host, const wire::TrunkReady& ready) {
                   trunks_.on_ready(host, ready);
                 }}),
-      trunks_(worker, incarnation, *this, directory_, tcp_),
+      trunks_(worker, incarnation, *this, directory_, tcp_, events_.trunk),
       local_tenant_(local_),
       roce_tenant_(roce_, worker.loop(), worker.schedule().turn_clock(), kWatchSockets),
       tcp_tenant_(tcp_, worker.schedule().turn_clock(), kWatchSockets),

@@ -86,6 +86,7 @@ struct QpSlice;
 struct PortEvents {
   std::function<void(std::vector<SharedGid>)> gids_changed{};
   std::function<void(const transport_channel::LostChannel&)> channel_lost{};
+  std::function<void(const TrunkNews&)> trunk{};
   std::function<void(model::Event)> tell{};
   // Another program has deleted the interface of an adapter's RoCE port, which is closed now.
   std::function<void(const model::AdapterName&)> roce_lost{};

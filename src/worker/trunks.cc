@@ -14,13 +14,14 @@ using verbs::HostId;
 
 Trunks::Trunks(Worker& worker, std::uint64_t incarnation,
                const transport_channel::LocalOwners& owners, fabric::Directory& directory,
-               transport_channel::ChannelTransport& tcp)
+               transport_channel::ChannelTransport& tcp, std::function<void(const TrunkNews&)> tell)
     : directory_(directory),
       tcp_(tcp),
       transport_({.incarnation = incarnation, .name = "hca"}, worker.loop(), owners,
                  {.on_lost = [this](const transport_channel::LostChannel& lost) { on_lost(lost); },
-                  .on_open = [this](HostId host) { directory_.set_via(host, transport_); }}),
-      tenant_(transport_, worker.schedule().turn_clock(), kWatchAdapter) {}
+                  .on_open = [this](HostId host) { on_open(host); }}),
+      tenant_(transport_, worker.schedule().turn_clock(), kWatchAdapter),
+      tell_(std::move(tell)) {}
 
 Trunks::~Trunks() = default;
 
@@ -68,7 +69,7 @@ Status Trunks::open(Trunk trunk, Instant now) {
 
 void Trunks::set_none(HostId host, TrunkReport report, Instant now) {
   hosts_[host].none = report;
-  transport_.close(host, report.why, now);
+  transport_.close(host, report.at_peer ? "the peer " + report.why : report.why, now);
 }
 
 void Trunks::forget(HostId host, Instant now) {
@@ -76,11 +77,23 @@ void Trunks::forget(HostId host, Instant now) {
   hosts_.erase(host);
 }
 
+void Trunks::on_open(HostId host) {
+  directory_.set_via(host, transport_);
+  tell(host, "");
+}
+
 // The path leads over TCP before its queue pairs try again.
 void Trunks::on_lost(const transport_channel::LostChannel& lost) {
   directory_.set_via(lost.host, tcp_);
   transport_.release(lost.host);
+  tell(lost.host, lost.reason);
   if (listener_ != nullptr) listener_->on_trunk_lost(lost.host, lost.number, lost.reason);
+}
+
+void Trunks::tell(HostId host, const std::string& reason) {
+  const auto known = hosts_.find(host);
+  if (!tell_ || known == hosts_.end()) return;
+  tell_({.host = host, .device = known->second.device, .reason = reason});
 }
 
 verbs::Transport& Trunks::way_to(HostId host) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,11 +30,20 @@ struct TrunkReport {
   bool at_peer = false;    // `why` goes after the name of the host
 };
 
+// A trunk is open from now on, or has ended, perhaps before it was.
+struct TrunkNews {
+  verbs::HostId host{};
+  std::string device{};  // of this host
+  std::string reason{};  // it has ended; empty: it is open
+};
+
 class Trunks {
  public:
-  // `tcp`: the channels in which trunks are arranged. All outlive the object.
+  // `tcp`: the channels in which trunks are arranged. All outlive the object. `tell`: null: nothing
+  // is told.
   Trunks(Worker& worker, std::uint64_t incarnation, const transport_channel::LocalOwners& owners,
-         fabric::Directory& directory, transport_channel::ChannelTransport& tcp);
+         fabric::Directory& directory, transport_channel::ChannelTransport& tcp,
+         std::function<void(const TrunkNews&)> tell = nullptr);
   ~Trunks();
   Trunks(const Trunks&) = delete;
   Trunks& operator=(const Trunks&) = delete;
@@ -69,12 +79,15 @@ class Trunks {
     TrunkReport none{};
   };
 
+  void on_open(verbs::HostId host);
   void on_lost(const transport_channel::LostChannel& lost);
+  void tell(verbs::HostId host, const std::string& reason);
 
   fabric::Directory& directory_;
   transport_channel::ChannelTransport& tcp_;
   transport_channel::ChannelTransport transport_;
   ChannelTenant tenant_;
+  std::function<void(const TrunkNews&)> tell_;
   TrunkListener* listener_ = nullptr;
   std::map<verbs::HostId, Known> hosts_;
 };

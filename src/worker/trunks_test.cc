@@ -58,7 +58,9 @@ class TrunkHost final : public TrunkListener, private transport_channel::LocalOw
         tenant_(tcp_, worker.schedule().turn_clock(), Duration{}),
         worker_(worker) {
     const transport_channel::LocalOwners& owners = *this;
-    trunks_.emplace(worker, 5, owners, directory_, tcp_);
+    trunks_.emplace(worker, 5, owners, directory_, tcp_, [this](const TrunkNews& one) {
+      news.push_back(one.device + (one.reason.empty() ? " is open" : ": " + one.reason));
+    });
     trunks_->set_listener(this, {}, now());
     worker.schedule().add(tenant_);
     worker.schedule().add(trunks_->tenant());
@@ -90,6 +92,7 @@ class TrunkHost final : public TrunkListener, private transport_channel::LocalOw
   }
 
   std::vector<std::string> told;
+  std::vector<std::string> news;
 
  private:
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId, const verbs::Gid&,
@@ -200,6 +203,7 @@ TEST_F(TrunksTest, WhileThereIsATrunkTheWayLeadsOverIt) {
   ASSERT_TRUE(leads_over("tcp"));
   ask([&] {
     EXPECT_EQ(host(0).told.back(), "trunk 7: the RDMA adapter is gone");
+    EXPECT_THAT(host(0).news, ElementsAre("mlx5_0 is open", "mlx5_0: the RDMA adapter is gone"));
     EXPECT_EQ(host(0).trunks().report(host(0).peer()).device, "");
     EXPECT_EQ(host(0).trunks().way_to(host(0).peer()).name(), "tcp");
   });
@@ -215,6 +219,18 @@ TEST_F(TrunksTest, AReasonEndsIt) {
     host(0).trunks().set_none(host(0).peer(), {.why = "mlx5_0 was removed"}, TrunkHost::now());
     EXPECT_EQ(host(0).way(), "tcp");
     EXPECT_EQ(host(0).trunks().report(host(0).peer()).why, "mlx5_0 was removed");
+    EXPECT_EQ(host(0).news.back(), "mlx5_0: mlx5_0 was removed");
+  });
+}
+
+TEST_F(TrunksTest, AReasonOfThePeersIsToldAsThat) {
+  start();
+  open_trunk();
+  ASSERT_TRUE(leads_over("hca"));
+  ask([&] {
+    host(0).trunks().set_none(host(0).peer(), {.why = "has its port down", .at_peer = true},
+                              TrunkHost::now());
+    EXPECT_EQ(host(0).news.back(), "mlx5_0: the peer has its port down");
   });
 }
 
@@ -227,6 +243,7 @@ TEST_F(TrunksTest, ItEndsWithTheChannelInWhichItWasArranged) {
     host(0).tcp().close(host(0).peer(), "closed", TrunkHost::now());
     EXPECT_THAT(host(0).told,
                 ElementsAre("trunk 7: the channel over TCP has ended", "channel lost"));
+    EXPECT_EQ(host(0).news.back(), "mlx5_0: the channel over TCP has ended");
   });
   EXPECT_TRUE(leads_over("tcp"));
 }
