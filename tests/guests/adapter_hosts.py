@@ -33,6 +33,7 @@ address = "{address}"
 etcd_program = "{folder}/etcd"
 [channel]
 encryption = "{encryption}"
+{channel}
 {more}
 """
 FOLDERS = f"for one in /run/paravane {SOCKETS} /var/lib/paravane; do mkdir -p $one; chown {NOBODY}:{NOBODY} $one; done\n"
@@ -115,24 +116,30 @@ class AdapterHosts(Guests):
         regions = self.resources(host, "mr")
         return tuple(sorted({int(region[kind], 16) for region in regions}) for kind in ("rkey", "lkey"))
 
+    def used_by(self, host):
+        """What the daemon says its adapter is used for."""
+        return next(row["UsedBy"] for row in self.ask(host, "rdma", "device", "list") if row["Description"] == DEVICE)
+
     # ---- daemons ----
 
-    def configure(self, host, encryption="on", more=""):
-        """The daemon's file, which it reads when it starts. `more`: of other sections."""
-        text = SETTINGS.format(name=f"h{host}", address=self.address_of(host), folder=FOLDER, encryption=encryption, more=more)
+    def configure(self, host, encryption="on", channel="", more=""):
+        """The daemon's file, which it reads when it starts. `channel`: more of this section; `more`: other sections."""
+        text = SETTINGS.format(name=f"h{host}", address=self.address_of(host), folder=FOLDER, encryption=encryption, channel=channel,
+                               more=more)
         self.shell(host, f"mkdir -p $(dirname {CONFIG}); cat >{CONFIG} <<'END'\n{text}END\n")
 
-    def start_daemon(self, host):
-        self.shell(host, FOLDERS + START)
+    def start_daemon(self, host, locked_kib="unlimited"):
+        """`locked_kib`: the memory that it may lock."""
+        self.shell(host, f"{FOLDERS}ulimit -l {locked_kib}\n{START}")
 
     def stop_daemon(self, host):
         self.shell(host, STOP)
 
-    def start_again(self, host, **settings):
+    def start_again(self, host, locked_kib="unlimited", **settings):
         """With other settings, of configure(). A VM that was there ends, as QEMU would."""
         self.stop_daemon(host)
         self.configure(host, **settings)
-        self.start_daemon(host)
+        self.start_daemon(host, locked_kib)
 
     def log_of(self, host):
         return self.guest(host, "cat", LOG)
@@ -204,7 +211,21 @@ class AdapterHosts(Guests):
             raise Failed(f"{late}, but {paths}\n" + "".join(f"h{one}:\n{self.log_of(one)[-1500:]}" for one in self.numbers)) from None
         return [why for _, why in paths]
 
+    def wait_why(self, host, why, timeout=30):
+        """Until all connections of a host's VM have their path for this reason."""
+        wait_for(f"vm{host} has a path: {why}", lambda: {one for _, one in self.paths(host)} == {why}, timeout, 0.2)
+
+    def trunk_events(self, host):
+        """(type, peer, adapter, reason)"""
+        return [(one["type"], *(one["fields"].get(key, "") for key in ("host", "adapter", "reason")))
+                for one in self.ask(host, "events") if one["type"].startswith("hca.trunk.")]
+
     # ---- VMs ----
+
+    def check_vm(self, host):
+        """What `vm check` says of a host's VM, by the check: (verdict, found, cure). It has no QEMU, and so fails."""
+        _, said = self.spawn(host, str(FOLDER / "paravane"), "--formatter=json", "vm", "check", f"vm{host}").finish(120)
+        return {row["Check"]: (row["Verdict"], row["Found"], row["Cure"]) for row in json.loads(said)}
 
     def spawn_vm(self, host, name, *words, timeout=300):
         """Starts a program that is the VM of a host."""

@@ -161,6 +161,9 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         traffic = self.traffic(15)
         for host in self.rig.numbers:
             self.rig.wait_path(host, PATH)
+        for host, peer in ((1, "h2"), (2, "h1")):
+            self.assertEqual(self.rig.used_by(host), f"trunk {peer}")
+            self.assertIn(("hca.trunk.up", peer, DEVICE, ""), self.rig.trunk_events(host))
         self.wait_more(traffic)
         self.end(traffic)
         for server, client in ((1, 2), (2, 1)):
@@ -173,6 +176,10 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.rig.wait_path(2, PATH)
         self.rig.remove_adapter(1)
         self.rig.wait_path(2, "tcp")
+        self.assertEqual(self.rig.used_by(2), "-")
+        self.assertEqual(self.rig.trunk_events(1)[-1], ("hca.trunk.down", "h2", DEVICE, f"{DEVICE} was removed"))
+        self.assertEqual(self.rig.trunk_events(2)[-1][:3], ("hca.trunk.down", "h1", DEVICE))
+        print(f"HcaTrunk: h2 says {self.rig.trunk_events(2)[-1]}", flush=True)
         self.wait_more(traffic)
         self.rig.add_adapter(1)
         self.rig.wait_path(2, PATH)
@@ -232,16 +239,43 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.rig.wait_path(2, PATH, 60)
         self.end(traffic)
 
-    def test_6_with_encryption_the_channel_goes_over_tcp(self):
+    def test_6_vm_check_knows_what_is_locked_and_what_may_be(self):
+        check = "Channel: locked memory"
+        self.rig.start_again(2, encryption="off", locked_kib=64)
+        self.rig.wait_known()
+        verdict, found, cure = self.rig.check_vm(2)[check]
+        self.assertEqual(verdict, "warning")
+        self.assertIn(f"{DEVICE} needs 4 MiB for channels to 1 other host, but paravaned may lock 64 KiB", found)
+        self.assertIn("LimitMEMLOCK=infinity", cure)
+        self.assertEqual(self.rig.used_by(2), "-")
+        for locked_kib, limit in ((4096, "the limit is 4 MiB"), ("unlimited", "no limit")):
+            self.rig.start_again(2, encryption="off", locked_kib=locked_kib)
+            row = ("ok", f"4 MiB for channels over {DEVICE} to 1 of 1 other host; {limit}", "")
+            wait_for(f"the trunk is open; {limit}", lambda row=row: self.rig.check_vm(2).get(check) == row, 60, 0.5)
+
+    def test_7_with_encryption_the_channel_goes_over_tcp(self):
         for host in self.rig.numbers:
             self.rig.start_again(host, encryption="on")
         self.rig.wait_known()
         self.assertEqual(self.rig.channels(1)["h2"], ("encrypted", ""))
         traffic = self.traffic(10)
-        self.rig.wait_path(2, "tcp")
+        for host, peer in ((1, "h2"), (2, "h1")):
+            self.rig.wait_path(host, "tcp")
+            self.rig.wait_why(host, f"on host {peer}; hca: encryption is on")
         self.end(traffic)
 
-    def test_7_iwarp_is_refused_with_that_reason(self):
+    def test_8_a_host_that_has_it_off_is_reached_over_tcp(self):
+        self.rig.start_again(1, encryption="off")
+        self.rig.start_again(2, encryption="off", channel='hca = "off"')
+        self.rig.wait_known()
+        traffic = self.traffic(15)
+        self.rig.wait_path(1, "tcp")
+        self.rig.wait_why(1, "on host h2; hca: h2 has it off by policy")
+        self.rig.wait_why(2, "on host h1; hca: off by policy")
+        self.assertEqual([self.rig.used_by(host) for host in self.rig.numbers], ["-", "-"])
+        self.end(traffic)
+
+    def test_9_iwarp_is_refused_with_that_reason(self):
         self.rig.stop_daemon(1)
         self.rig.remove_adapter(1)
         self.rig.add_iwarp(1)
