@@ -120,7 +120,7 @@ class FakeTrunkPort final : public transport_hca::FreshTrunkPort {
     if (bytes == 0) ++end_->sent_empty;
     end_->waiting.push_back({.buffer = buffer, .bytes = bytes, .immediate = immediate});
     end_->deliver();
-    end_->waited += end_->waiting.empty() ? 0 : 1;
+    if (!end_->waiting.empty()) ++end_->waited;
     return true;
   }
   std::optional<TrunkCompletion> next() override {
