@@ -114,7 +114,9 @@ class Talk {
       EXPECT_EQ(b_->receives.at(id - 1).wr_id, id);
       EXPECT_EQ(b_->receives.at(id - 1).status, verbs::WcStatus::kSuccess);
       EXPECT_EQ(b_->receives.at(id - 1).byte_len, kBytes);
-      if (has_imm()) EXPECT_EQ(b_->receives.at(id - 1).imm, imm_of(id));
+      if (has_imm()) {
+        EXPECT_EQ(b_->receives.at(id - 1).imm, imm_of(id));
+      }
     }
     if (verbs::is_atomic(opcode_)) return expect_atomics();
     const EngineBuffer& target = opcode_ == WrOpcode::kRdmaRead ? from_ : to_;
