@@ -98,7 +98,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
             ends.append(self.rig.spawn(2, *words, "10.77.0.1"))
             for host, peer in (0, "h2"), (1, "h1"):
                 path = wait_for("the connection's path", lambda host=host: next(iter(self.paths(host)), None))
-                self.assertEqual((path["peer_host"], path["path"], path["why"]), (peer, "tcp", f"on host {peer}; hca: no usable adapter"))
+                self.assertEqual((path["peer_host"], path["path"], path["why"]), (peer, "tcp", f"on host {peer}; hca: encryption is on"))
         finally:
             for end in ends:
                 end.end()
@@ -129,7 +129,7 @@ class BetweenTwoHosts(by_gid.EveryKindOfGid, unittest.TestCase):
                 second.cli(*reopen)
                 for host, peer in (0, "h2"), (1, "h1"):
                     wait_for("the channel is open", lambda host=host: self.check(host)["verdict"] == "ok", 10)
-                    self.assertEqual(self.paths(host)[0]["why"], f"on host {peer}; hca: no usable adapter")
+                    self.assertEqual(self.paths(host)[0]["why"], f"on host {peer}; hca: encryption is on")
         finally:
             self.signal("KILL")
             for end in ends:
