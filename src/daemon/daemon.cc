@@ -37,7 +37,9 @@ std::string make_boot_id() {
 
 constexpr auto kMemoryPause = std::chrono::milliseconds(100);
 constexpr Duration kSettleAgain = std::chrono::seconds(1);
-constexpr Duration kLookForHca = std::chrono::seconds(2);
+// While there is no RDMA adapter to use, and while there is one: a look takes the keeper's time.
+constexpr Duration kLookForHca = std::chrono::seconds(3);
+constexpr Duration kLookAtHca = std::chrono::seconds(30);
 
 // A client that waits for an event occupies one of the API's threads: at least half stay free.
 std::size_t most_waiters(unsigned threads) {
@@ -247,7 +249,7 @@ Instant Daemon::look_for_hca(Instant now) {
   if (!may_use_hca(config_)) return kNever;
   if (now >= next_hca_look_) {
     host_->look_for_hca();
-    next_hca_look_ = now + kLookForHca;
+    next_hca_look_ = now + (trunks_->has_hca() ? kLookAtHca : kLookForHca);
   }
   return next_hca_look_;
 }

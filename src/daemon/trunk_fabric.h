@@ -37,6 +37,8 @@ class TrunkFabric final : public worker::TrunkListener {
 
   // The adapter that channels go over if the configuration allows it.
   void set_hca(const host::HcaChoice& choice);
+  // Whether there is one.
+  bool has_hca() const { return !device_.empty(); }
   // Of that adapter's buffers.
   model::HcaMemory memory() const;
 
