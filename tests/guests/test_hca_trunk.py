@@ -158,14 +158,14 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
             self.assertIn(DEVICE, self.rig.paravane(host, "rdma", "device", "list"))
 
     def test_2_every_operation_and_the_path_between_them(self):
-        traffic = self.traffic(15)
+        traffic = self.traffic(40)
         for host in self.rig.numbers:
             self.rig.wait_path(host, PATH)
+        self.wait_more(traffic)
+        self.end(traffic)
         for host, peer in ((1, "h2"), (2, "h1")):
             self.assertEqual(self.rig.used_by(host), f"trunk {peer}")
             self.assertIn(("hca.trunk.up", peer, DEVICE, ""), self.rig.trunk_events(host))
-        self.wait_more(traffic)
-        self.end(traffic)
         for server, client in ((1, 2), (2, 1)):
             with self.subTest(server=server):
                 for said in self.rig.exchange(server, client, "paravane-vm-verify", "--up-to", "262145"):
