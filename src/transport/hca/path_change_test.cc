@@ -243,8 +243,8 @@ TEST_P(PathChange, ThereAndBackNothingIsLostOrDoneTwice) {
   }
 }
 
-// Each host learns of a trunk by itself. A request goes by the requester's choice, and the
-// responder takes it from either channel.
+// Each host notices a trunk independently. The requester chooses the channel, and the responder
+// accepts requests from both.
 TEST_P(ChannelChange, OneHostKnowsItLater) {
   const Change& change = GetParam();
   for (const unsigned first : {0U, 1U}) {
