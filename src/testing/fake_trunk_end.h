@@ -57,10 +57,15 @@ struct FakeTrunkEnd {
     const std::uint64_t one = 1;
     static_cast<void>(::write(event.get(), &one, sizeof one));
   }
-  // What this end has sent, to buffers of the peer.
+  // What this end has sent, to buffers of the peer. The retries for a peer that has failed run out
+  // at once.
   void deliver() {
     const std::shared_ptr<FakeTrunkEnd> to = peer.lock();
-    if (!to || failed || to->failed || hangs) return;
+    if (!to || failed || hangs) return;
+    if (to->failed && !waiting.empty()) {
+      failed = true;
+      return complete({.kind = TrunkCompletion::Kind::kFailed});
+    }
     while (!waiting.empty() && !to->posted.empty()) {
       const Message message = waiting.front();
       waiting.pop_front();
