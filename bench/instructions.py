@@ -29,11 +29,15 @@ OTHERS = {"write-64-1024-qps": (1024, 5120), "look-in-vain": (1024, 11264), "cre
 
 
 def run(program, operation, times, *options):
-    """Returns what callgrind counts in `times` operations and their set-up, by the names of its events (Ir, D1mr, ...)."""
+    """Returns what callgrind counts in `times` operations and their set-up, by the names of its events (Ir, D1mr, ...).
+
+    Arguments and environment lie on the program's stack, so that their length decides where its frames fall in the simulated
+    cache. They are the same wherever the program lies and whatever the caller's environment is."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *options,
-                               *[f"--toggle-collect={one}" for one in COUNTED], program, operation, str(times)],
-                              capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        pathlib.Path(folder, "work").symlink_to(program.resolve())
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=out", *options,
+                               *[f"--toggle-collect={one}" for one in COUNTED], "./work", operation, str(times)],
+                              cwd=folder, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if done.returncode != 0:
             sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {operation}: {done.stderr.strip().splitlines()[-1]}")
         text = pathlib.Path(folder, "out").read_text()
