@@ -1,7 +1,7 @@
 #include "rdma/devices.h"
 
 #include "rdma/netlink.h"
-#include "rdma/port_mtu.h"
+#include "rdma/port_verbs.h"
 #include "rdma/sysfs.h"
 
 namespace paravane::rdma {
@@ -21,7 +21,8 @@ std::vector<Port> list_ports() {
       const std::string paired = netlink->net_device(port.device, port.number);
       if (!paired.empty()) port.net_device = paired;
     }
-    port.mtu = active_mtu(port.device, port.number);
+    if (!read_by_verbs(port)) sysfs.read_gids(port);
+    if (port.iwarp) port.roce_v1 = port.roce_v2 = false;  // its GID table says "IB/RoCE v1"
   }
   return ports;
 }

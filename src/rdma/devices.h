@@ -1,6 +1,6 @@
 // Lists the RDMA devices of this host. The values come from sysfs, from the RDMA subsystem's
-// netlink (the NIC that belongs to a port) and from libibverbs (the MTU). A value that cannot be
-// read is empty.
+// netlink (the NIC that belongs to a port) and from libibverbs (the MTU and the protocols). A value
+// that cannot be read is empty.
 //
 // Calls block until the kernel responds. Nothing is cached between calls.
 

@@ -81,16 +81,6 @@ std::string read_pci(const fs::path& device) {
   return error ? std::string() : behind.filename().string();
 }
 
-// The GID table says which protocols the port speaks, and on which NIC.
-void read_gids(const fs::path& attributes, Port& port) {
-  for (const std::string& index : names_in(attributes / "types")) {
-    const std::string type = read_line(attributes / "types" / index);
-    port.roce_v1 = port.roce_v1 || (type == "IB/RoCE v1" && port.link_layer == "Ethernet");
-    port.roce_v2 = port.roce_v2 || type == "RoCE v2";
-    if (port.net_device.empty()) port.net_device = read_line(attributes / "ndevs" / index);
-  }
-}
-
 std::map<std::string, std::uint64_t> read_numbers(const fs::path& folder) {
   std::map<std::string, std::uint64_t> numbers;
   for (const std::string& name : names_in(folder)) {
@@ -117,25 +107,34 @@ std::vector<Port> Sysfs::ports() const {
 }
 
 Port Sysfs::read_port(const fs::path& device, std::uint32_t number) const {
-  const fs::path folder = device / "ports" / std::to_string(number);
-  Port port{.device = device.filename(),
-            .number = number,
-            .driver = read_driver(device),
-            .pci = read_pci(device),
-            .link_layer = read_line(folder / "link_layer"),
-            .state = read_state(read_line(folder / "state")),
-            .speed_mbps = read_speed(read_line(folder / "rate"))};
-  read_gids(folder / "gid_attrs", port);
-  if (is_rnic(device)) {
-    port.iwarp = true;
-    port.roce_v1 = port.roce_v2 = false;  // its GID table says "IB/RoCE v1"
+  const fs::path folder = folder_of(device.filename(), number);
+  return Port{.device = device.filename(),
+              .number = number,
+              .driver = read_driver(device),
+              .pci = read_pci(device),
+              .link_layer = read_line(folder / "link_layer"),
+              .state = read_state(read_line(folder / "state")),
+              .speed_mbps = read_speed(read_line(folder / "rate")),
+              .iwarp = is_rnic(device)};
+}
+
+void Sysfs::read_gids(Port& port) const {
+  const fs::path attributes = folder_of(port.device, port.number) / "gid_attrs";
+  for (const std::string& index : names_in(attributes / "types")) {
+    const std::string type = read_line(attributes / "types" / index);
+    port.roce_v1 = port.roce_v1 || (type == "IB/RoCE v1" && port.link_layer == "Ethernet");
+    port.roce_v2 = port.roce_v2 || type == "RoCE v2";
+    if (port.net_device.empty()) port.net_device = read_line(attributes / "ndevs" / index);
   }
-  return port;
+}
+
+fs::path Sysfs::folder_of(const std::string& device, std::uint32_t port) const {
+  return root_ / "class/infiniband" / device / "ports" / std::to_string(port);
 }
 
 Result<PortCounters> Sysfs::counters(const std::string& device, std::uint32_t port) const {
   const std::vector<std::string> devices = names_in(root_ / "class/infiniband");
-  const fs::path folder = root_ / "class/infiniband" / device / "ports" / std::to_string(port);
+  const fs::path folder = folder_of(device, port);
   std::error_code error;
   if (std::ranges::find(devices, device) == devices.end() || !fs::is_directory(folder, error)) {
     return fail(Errc::kNotFound, fmt::format("RDMA device {}/{} does not exist", device, port));

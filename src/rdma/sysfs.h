@@ -20,14 +20,19 @@ class Sysfs {
   // `root`: where sysfs is mounted; in a test, a folder of the same layout.
   explicit Sysfs(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // Returns all ports, without their MTU, in the order of names.
+  // Returns all ports, without their MTU and what the GID table says, in the order of names.
   std::vector<Port> ports() const;
+
+  // Sets the protocols, and `net_device` if it is empty, from the GID table. This opens a file for
+  // each entry, used or not: libibverbs reads the table by one call (port_verbs.h).
+  void read_gids(Port& port) const;
 
   // Without resources. Errors: kNotFound.
   Result<PortCounters> counters(const std::string& device, std::uint32_t port) const;
 
  private:
   Port read_port(const std::filesystem::path& device, std::uint32_t number) const;
+  std::filesystem::path folder_of(const std::string& device, std::uint32_t port) const;
 
   std::filesystem::path root_;
 };
