@@ -225,7 +225,7 @@ class AdapterHosts(Guests):
     def check_vm(self, host):
         """What `vm check` says of a host's VM, by the check: (verdict, found, cure). It has no QEMU, and so fails."""
         _, said = self.spawn(host, str(FOLDER / "paravane"), "--formatter=json", "vm", "check", f"vm{host}").finish(120)
-        return {row["Check"]: (row["Verdict"], row["Found"], row["Cure"]) for row in json.loads(said)}
+        return {row["check"]: (row["verdict"], row["found"], row["cure"]) for row in json.loads(said)}
 
     def spawn_vm(self, host, name, *words, timeout=300):
         """Starts a program that is the VM of a host."""
