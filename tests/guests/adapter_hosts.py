@@ -8,6 +8,7 @@ import shutil
 import tempfile
 
 import host_programs
+from cable_capture import CableCapture
 from guests import BUILD, Failed, Guests, make_overlay, wait_for
 from host_programs import FOLDER
 
@@ -102,6 +103,11 @@ class AdapterHosts(Guests):
 
     def mend_adapter(self, host):
         self.shell(host, f"tc qdisc del dev {self.nic} clsact; ip link del sink")
+
+    def captured(self, host):
+        """(what passes from now on between a host's eth0 and the cable, the MAC address of that NIC)"""
+        cable = CableCapture(self.lab("netns").strip(), f"tap{host}")
+        return cable, self.guest(host, "cat", "/sys/class/net/eth0/address").strip()
 
     def packets(self, host):
         """That its adapter has received."""

@@ -9,6 +9,7 @@ from host_programs import FOLDER
 MIB = 32  # each way
 PATH = "hca"  # between hosts that both have an adapter
 SOME = 40  # requests
+PACKETS = 20  # of a trunk, each way
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
 
 
@@ -167,6 +168,32 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
             with self.subTest(server=server):
                 for said in self.rig.exchange(server, client, "paravane-vm-verify", "--up-to", "262145"):
                     self.assertNotRegex(said, "[1-9][0-9]* (wrong|lost)")
+
+    def dscps(self):
+        """Of the packets that a trunk's ends send: by host, what is on the cable."""
+        cables = {host: self.rig.captured(host) for host in self.rig.numbers}
+        for cable, _ in cables.values():
+            self.addCleanup(cable.close)
+        traffic = self.traffic(10)
+        seen = {host: {} for host in cables}
+
+        def has_enough():
+            for host, (cable, mac) in cables.items():
+                for dscp, count in cable.dscps(mac).get(4, {}).items():
+                    seen[host][dscp] = seen[host].get(dscp, 0) + count
+            return all(sum(counts.values()) >= PACKETS for counts in seen.values())
+        wait_for("each host has sent packets of RoCE v2", has_enough, 60, 0.2)
+        self.end(traffic)
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: packets by host and DSCP: {seen}", flush=True)
+        return {host: set(counts) for host, counts in seen.items()}
+
+    def test_2_packets_of_a_trunk_have_dscp_26_on_the_cable(self):
+        self.assertEqual(self.dscps(), {1: {26}, 2: {26}})
+
+    def test_5_dscp_is_what_the_file_names(self):
+        self.rig.start_again(2, encryption="off", channel="dscp = 46")
+        self.rig.wait_known()
+        self.assertEqual(self.dscps(), {1: {26}, 2: {46}})
 
     def test_1_it_is_said_what_the_adapters_are_used_for(self):
         for host, peer in ((1, "h2"), (2, "h1")):

@@ -1,20 +1,14 @@
 """VMs and a machine that is none: a guest with vmw_pvrdma, and one with Linux's rdma_rxe on its own NIC, which knows
 nothing of Paravane. Both are in one Ethernet; the port group of the first has native RoCE."""
 import re
-import socket
-import sys
 import unittest
 
-from guests import ROOT, wait_for
+from cable_capture import CableCapture
+from guests import wait_for
 from native_rig import THERE, NativeRig
 from runner.host import guest_mac
 
-sys.path.append(str(ROOT / "tests" / "daemon"))  # the last: both folders have a rig.py
-from network import enter  # noqa: E402  (the line above makes it importable)
-
 VM, MACHINE = 1, 2
-ETH_P_ALL = 3
-ROCE_PORT = 4791
 BOTH_WAYS = ((MACHINE, VM), (VM, MACHINE))  # server, client
 
 
@@ -66,44 +60,15 @@ class NativeEndpoint(unittest.TestCase):
             with self.subTest(server=server):
                 self.rig.rping(server, client)
 
-    def capture(self):
-        """A socket that gets what passes on the cable from now on."""
-        with open("/proc/thread-self/ns/net", "rb") as home, open(f"/run/netns/{self.rig.lab.ethernet.name}", "rb") as there:
-            enter(there)
-            try:
-                frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-            finally:
-                enter(home)
-        self.addCleanup(frames.close)
-        frames.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        frames.bind((THERE, ETH_P_ALL))
-        frames.setblocking(False)
-        return frames
-
-    def dscps(self, frames):
-        """Of the RoCE v2 packets that the VM has sent: by the version of IP, each DSCP that was seen."""
-        own = bytes.fromhex(guest_mac(VM).replace(":", ""))
-        seen = {}
-        while True:
-            try:
-                frame = frames.recv(65535)
-            except BlockingIOError:
-                return seen
-            ip = frame[14:]
-            version = ip[0] >> 4
-            header, protocol = (20, ip[9]) if version == 4 else (40, ip[6])
-            is_roce = protocol == socket.IPPROTO_UDP and int.from_bytes(ip[header + 2:header + 4], "big") == ROCE_PORT
-            if frame[6:12] == own and frame[12:14] in (b"\x08\x00", b"\x86\xdd") and is_roce:
-                traffic_class = ip[1] if version == 4 else int.from_bytes(ip[:2], "big") >> 4 & 0xFF
-                seen.setdefault(version, set()).add(traffic_class >> 2)
-
     def test_6_packets_have_dscp_26_on_the_cable(self):
-        frames = self.capture()
+        cable = CableCapture(self.rig.lab.ethernet.name, THERE)
+        self.addCleanup(cable.close)
         for server, client in BOTH_WAYS:
             for gid in "0", "1":
                 self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", gid, "-c", "-n", "20")
             self.rig.exchange(server, client, "ibv_ud_pingpong", "-g", "1", "-c", "-n", "20", "-s", "1000")
-        self.assertEqual(self.dscps(frames), {4: {26}, 6: {26}})
+        seen = cable.dscps(guest_mac(VM))
+        self.assertEqual({version: set(counts) for version, counts in seen.items()}, {4: {26}, 6: {26}})
 
 
 if __name__ == "__main__":

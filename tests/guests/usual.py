@@ -65,7 +65,7 @@ USUAL = {
 
     # RDMA adapters as uplinks
     "HcaTrunk": ALL,
-    "HcaTrunkBetweenTwoHosts": "2_* 3_*",
+    "HcaTrunkBetweenTwoHosts": "2_every* 3_*",
 
     # What operators do
     "AcceptanceSequence": ALL,
