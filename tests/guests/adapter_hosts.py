@@ -229,17 +229,24 @@ class AdapterHosts(Guests):
         try:
             wait_for(f"vm{host} has the path {path}", is_it, timeout, 0.2)
         except Failed as late:
-            raise Failed(f"{late}, but {paths}\n" + "".join(f"h{one}:\n{self.log_of(one)[-1500:]}" for one in self.numbers)) from None
+            raise Failed(f"{late}, but {paths}\n{self.told()}") from None
         return [why for _, why in paths]
 
     def wait_why(self, host, why, timeout=30):
         """Until all connections of a host's VM have their path for this reason."""
-        wait_for(f"vm{host} has a path: {why}", lambda: {one for _, one in self.paths(host)} == {why}, timeout, 0.2)
+        try:
+            wait_for(f"vm{host} has a path: {why}", lambda: {one for _, one in self.paths(host)} == {why}, timeout, 0.2)
+        except Failed as late:
+            raise Failed(f"{late}, but {self.paths(host)}") from None
 
     def trunk_events(self, host):
         """(type, peer, adapter, reason)"""
         return [(one["type"], *(one["fields"].get(key, "") for key in ("host", "adapter", "reason")))
                 for one in self.ask(host, "events") if one["type"].startswith("hca.trunk.")]
+
+    def told(self):
+        """What the daemons said last, for whoever asks why a test failed."""
+        return "".join(f"h{host}:\n{self.paravane(host, 'events')[-1500:]}\n{self.log_of(host)[-1500:]}" for host in self.numbers)
 
     # ---- VMs ----
 
@@ -260,7 +267,7 @@ class AdapterHosts(Guests):
         try:
             code, said = other.finish(timeout + 10, peer=one)
             if code != 0:
-                raise Failed(f"{other.words}: exit status {code}\n{said}")
+                raise Failed(f"{other.words}: exit status {code}\n{said}\n{self.told()}")
             return one.expect_success(60), said
         finally:
             other.end()
@@ -311,5 +318,8 @@ class Traffic:
                 "messages": int(messages), "failed": (failed[1], float(failed[2])) if failed else None}
 
     def cut_short(self):
+        """What ended before, and that nobody has read, is printed."""
         for end in self.client, self.server:
+            if end.process.poll() is not None and not end.process.stdout.closed:
+                print(f"{end.words}: exit status {end.process.returncode}\n{end.process.stdout.read()}", flush=True)
             end.end()
