@@ -283,11 +283,11 @@ def mac_of(host):
 
 
 class Traffic:
-    """Requests between two VMs that count: what is lost or done twice shows (programs/tally.cc)."""
+    """Requests between two VMs that count: what is lost or done twice shows (programs/tally.cc). They go on until end()."""
 
     ports = iter(range(19100, 20000))
 
-    def __init__(self, rig, server=1, client=2, seconds=20, timeout=18, retries=7):
+    def __init__(self, rig, server=1, client=2, seconds=280, timeout=18, retries=7):
         """`timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them."""
         port, words = str(next(Traffic.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
         self.rig, self.client_host = rig, client
@@ -306,6 +306,8 @@ class Traffic:
     def end(self, timeout=120):
         """What both ends have counted. Whatever happened, nothing may be lost or done twice; `failed` says what became of
         a request that was given up, and after how many seconds."""
+        if self.goes_on():
+            self.rig.shell(self.client_host, "pkill -INT -f '[p]aravane-vm-tally' || true")  # it may have ended
         code, said = self.client.finish(timeout)
         other, other_said = self.server.finish(60)
         text = f"{self.client.words}:\n{said}\n{self.server.words}:\n{other_said}"

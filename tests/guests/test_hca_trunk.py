@@ -136,8 +136,8 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         cls.rig.boot()
         cls.rig.make_cluster(encryption="off")  # payload over an adapter can be read on the wire
 
-    def traffic(self, seconds):
-        traffic = Traffic(self.rig, seconds=seconds)
+    def traffic(self):
+        traffic = Traffic(self.rig)
         self.addCleanup(traffic.cut_short)
         return traffic
 
@@ -159,7 +159,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
             self.assertIn(DEVICE, self.rig.paravane(host, "rdma", "device", "list"))
 
     def test_2_every_operation_and_the_path_between_them(self):
-        traffic = self.traffic(40)
+        traffic = self.traffic()
         for host in self.rig.numbers:
             self.rig.wait_path(host, PATH)
         self.wait_more(traffic)
@@ -174,7 +174,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         cables = {host: self.rig.captured(host) for host in self.rig.numbers}
         for cable, _ in cables.values():
             self.addCleanup(cable.close)
-        traffic = self.traffic(10)
+        traffic = self.traffic()
         seen = {host: {} for host in cables}
 
         def has_enough():
@@ -201,7 +201,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
             self.assertEqual(self.rig.used_by(host), f"trunk {peer}")
 
     def test_3_an_adapter_that_goes_and_comes_back_loses_nothing(self):
-        traffic = self.traffic(40)
+        traffic = self.traffic()
         self.rig.wait_path(2, PATH)
         self.rig.remove_adapter(1)
         self.rig.wait_path(2, "tcp")
@@ -217,7 +217,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
 
     def test_4_an_adapter_whose_packets_do_not_arrive_loses_nothing(self):
         """TCP's do."""
-        traffic = self.traffic(60)
+        traffic = self.traffic()
         self.rig.wait_path(2, PATH)
         self.rig.cut_adapter(1)
         why = self.rig.wait_path(2, "tcp")
@@ -254,7 +254,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
 
     def test_5_forged_requests_of_the_peers_host_get_nothing_and_lose_nothing(self):
         """With packets that the trunk's own queue pair might have sent: what the answer to them ends is the trunk."""
-        traffic = self.traffic(30)
+        traffic = self.traffic()
         self.rig.wait_path(2, PATH)
         for _ in range(2):
             self.forge()
@@ -264,7 +264,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         for _ in range(2):  # its packets have stopped, so the number is the one that is expected
             wait_for("there is a trunk", lambda: self.pairs(1), 60, 0.5)
             self.forge()
-        traffic = self.traffic(10)
+        traffic = self.traffic()
         self.rig.wait_path(2, PATH, 60)
         self.end(traffic)
 
@@ -287,7 +287,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
             self.rig.start_again(host, encryption="on")
         self.rig.wait_known()
         self.assertEqual(self.rig.channels(1)["h2"], ("encrypted", ""))
-        traffic = self.traffic(10)
+        traffic = self.traffic()
         for host, peer in ((1, "h2"), (2, "h1")):
             self.rig.wait_path(host, "tcp")
             self.rig.wait_why(host, f"on host {peer}; hca: encryption is on")
@@ -297,7 +297,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.rig.start_again(1, encryption="off")
         self.rig.start_again(2, encryption="off", channel='hca = "off"')
         self.rig.wait_known()
-        traffic = self.traffic(15)
+        traffic = self.traffic()
         self.rig.wait_path(1, "tcp")
         self.rig.wait_why(1, "on host h2; hca: h2 has it off by policy")
         self.rig.wait_why(2, "on host h1; hca: off by policy")
@@ -312,7 +312,7 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.rig.start_daemon(1)
         self.rig.start_again(2, encryption="off")
         self.rig.wait_known()
-        traffic = self.traffic(15)
+        traffic = self.traffic()
         whys = {host: self.rig.wait_path(host, "tcp") for host in self.rig.numbers}
         print(f"HcaTrunk: iWARP: {whys}", flush=True)
         self.assertIn(f"hca: {IWARP} is iWARP", whys[1][0])

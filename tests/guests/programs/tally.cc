@@ -3,7 +3,8 @@
 //
 //   paravane-tally [OPTION]... PORT            the end that is acted upon
 //   paravane-tally [OPTION]... PORT ADDRESS    the end that acts
-//     --seconds S    how long it acts (5)
+//     --seconds S    how long it acts (5), unless SIGINT ends it before: after the round that is
+//     under way
 //     --timeout N    of the queue pair: 4.096 us * 2^N a try (17)
 //     --retries N    and tries beyond the first (7)
 //
@@ -20,6 +21,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -99,6 +101,12 @@ std::uint64_t word_at(const std::uint8_t* at) {
   return word;
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
+extern "C" void on_interrupt(int /*number*/) {
+  interrupted = 1;
+}
+
 class Actor {
  public:
   Actor(Endpoint& end, const Options& options) : end_(end), options_(options) {}
@@ -106,7 +114,7 @@ class Actor {
   Tally run() {
     const Clock::time_point until = Clock::now() + options_.seconds;
     last_good_ = Clock::now();
-    while (Clock::now() < until && tally_.failed == 0 && tally_.wrong == 0) {
+    while (interrupted == 0 && Clock::now() < until && tally_.failed == 0 && tally_.wrong == 0) {
       const Clock::time_point began = Clock::now();
       post();
       if (!take_completions()) break;
@@ -303,6 +311,7 @@ int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool acting = !options.address.empty();
+  if (acting) std::signal(SIGINT, on_interrupt);
   Endpoint end(kBufferBytes);
   Rendezvous peer =
       acting ? Rendezvous::reach(options.address, options.port) : Rendezvous::serve(options.port);
