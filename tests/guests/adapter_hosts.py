@@ -26,6 +26,8 @@ REQUEST_FAILED = 3  # paravane-tally's
 ROCE_PACKETS = ("9,40 0 0 12,21 0 6 2048,48 0 0 23,21 0 4 17,177 0 0 14,72 0 0 16,21 0 1 4791,"
                 "6 0 0 4294967295,6 0 0 0")
 
+REMOVE_ADAPTER = f"rdma link delete {DEVICE} >/dev/null 2>&1 &"
+
 SETTINGS = """[host]
 name = "{name}"
 [sandbox]
@@ -85,7 +87,7 @@ class AdapterHosts(Guests):
 
     def remove_adapter(self, host):
         """Nobody finds it any more. It goes on for whoever has it open, and is gone when nobody has."""
-        self.shell(host, f"rdma link delete {DEVICE} >/dev/null 2>&1 &")
+        self.shell(host, REMOVE_ADAPTER)
         wait_for("the adapter is not listed", lambda: DEVICE not in self.guest(host, "rdma", "link", "show"))
 
     def add_iwarp(self, host):
@@ -231,6 +233,17 @@ class AdapterHosts(Guests):
         except Failed as late:
             raise Failed(f"{late}, but {paths}\n{self.told()}") from None
         return [why for _, why in paths]
+
+    def seconds_to_tcp(self, host, act):
+        """Does that in a host, by its shell, while its VM's connections go over adapters; returns after how long they go over
+        TCP. A look takes a tenth of a second, or more on a machine that has no time."""
+        said = self.shell(host, f"""began=$(cut -d' ' -f1 /proc/uptime)
+{act}
+i=0; until {FOLDER}/paravane --formatter=json path list | tr -d ' \\n' | grep -q '"path":"tcp"'; do
+i=$((i+1)); [ $i -lt 300 ] || exit 1; done
+echo $began $(cut -d' ' -f1 /proc/uptime)""")
+        began, ended = (float(time) for time in said.split()[-2:])
+        return round(ended - began, 2)
 
     def wait_why(self, host, why, timeout=30):
         """Until all connections of a host's VM have their path for this reason."""

@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from adapter_hosts import DEVICE, IWARP, AdapterHosts, Traffic
+from adapter_hosts import DEVICE, IWARP, REMOVE_ADAPTER, AdapterHosts, Traffic
 from guests import Failed, wait_for
 from host_programs import FOLDER
 
@@ -10,6 +10,7 @@ MIB = 32  # each way
 PATH = "hca"  # between hosts that both have an adapter
 SOME = 40  # requests
 PACKETS = 20  # of a trunk, each way
+TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
 
 
@@ -128,10 +129,12 @@ class HcaTrunk(unittest.TestCase):
                     self.rig.program(1, "paravane-trunk", *words, IWARP, "1")
 
 
-class HcaTrunkBetweenTwoHosts(unittest.TestCase):
+class TwoHosts(unittest.TestCase):
+    rig = None
+
     @classmethod
-    def setUpClass(cls):
-        cls.rig = AdapterHosts()
+    def boot(cls, **more):
+        cls.rig = AdapterHosts(**more)
         cls.addClassCleanup(cls.rig.close)
         cls.rig.boot()
         cls.rig.make_cluster(encryption="off")  # payload over an adapter can be read on the wire
@@ -153,6 +156,18 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
         self.assertIsNone(ended["failed"], ended)
         self.assertGreater(ended["rounds"], 0)
         return ended
+
+    def take_away(self, host, act):
+        """The adapter, in this way; says how long it took until connections went over TCP."""
+        seconds = self.rig.seconds_to_tcp(host, act)
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: TCP {seconds} s after the adapter was taken away", flush=True)
+        self.assertLess(seconds, TO_TCP_S)
+
+
+class HcaTrunkBetweenTwoHosts(TwoHosts):
+    @classmethod
+    def setUpClass(cls):
+        cls.boot()
 
     def test_1_the_hosts_have_their_adapters(self):
         for host in self.rig.numbers:
@@ -202,8 +217,9 @@ class HcaTrunkBetweenTwoHosts(unittest.TestCase):
 
     def test_3_an_adapter_that_goes_and_comes_back_loses_nothing(self):
         traffic = self.traffic()
-        self.rig.wait_path(2, PATH)
-        self.rig.remove_adapter(1)
+        for host in self.rig.numbers:
+            self.rig.wait_path(host, PATH)
+        self.take_away(1, REMOVE_ADAPTER)
         self.rig.wait_path(2, "tcp")
         self.assertEqual(self.rig.used_by(2), "-")
         self.assertEqual(self.rig.trunk_events(1)[-1], ("hca.trunk.down", "h2", DEVICE, f"{DEVICE} was removed"))
