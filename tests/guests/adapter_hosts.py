@@ -52,10 +52,11 @@ i=0; while kill -0 $(cat /run/paravaned.pid) 2>/dev/null; do i=$((i+1)); [ $i -l
 
 class AdapterHosts(Guests):
     """Hosts h1, h2, ... at 10.77.0.1, 10.77.0.2, ...; host I has the VM vmI. `nic`: the adapter's; eth1 is one of its own, so
-    that it may fail alone, at 10.77.1.I."""
+    that it may fail alone, at 10.77.1.I. `detour`: the adapter is on eth0, which has the host's address, and all but RoCE goes
+    over eth1, so that eth0 may fail while TCP works."""
 
-    def __init__(self, count=2, nic="eth0"):
-        self.numbers, self.nic = range(1, count + 1), nic
+    def __init__(self, count=2, nic="eth0", detour=False):
+        self.numbers, self.nic, self.detour = range(1, count + 1), nic, detour
         folder = pathlib.Path(tempfile.mkdtemp(prefix="paravane-test-"))
         super().__init__(folder, make_overlay(folder))
         (self.folder / "paravaned.log").touch()  # this machine has no daemon
@@ -68,11 +69,25 @@ class AdapterHosts(Guests):
 
     def boot(self, *options):
         """With the rules for files that the engine's sandbox has, which guests are without otherwise."""
-        self.up(len(self.numbers), "--no-rdma", "--adapters", "1" if self.nic == "eth0" else "2", "--memory", "1024",
+        self.up(len(self.numbers), "--no-rdma", "--adapters", "2" if self.detour or self.nic != "eth0" else "1", "--memory", "1024",
                 "--layer", "switch", "--layer", "traffic", "--append", "lsm=landlock", *options)
         for host in self.numbers:
             self.shell(host, "modprobe -a rdma_rxe bridge tun 8021q")
+            if self.detour:
+                self.lead_around(host)
             self.add_adapter(host)
+
+    def lead_around(self, host):
+        """To the other hosts over eth1. The adapter's packets keep to its NIC (rxe_find_route4() of Linux's rdma_rxe)."""
+        self.keep_address(host)
+        self.shell(host, "".join(f"ip route add {self.address_of(peer)}/32 via 10.77.1.{peer} dev eth1\n"
+                                 for peer in self.numbers if peer != host))
+
+    def keep_address(self, host):
+        """A NIC that goes takes its addresses along, so another interface has the host's too. It has been made after the NIC:
+        the daemon takes an address for that of the interface which Linux lists first, which is the oldest."""
+        self.shell(host, f"ip link delete keep 2>/dev/null; ip link add keep type bridge && ip link set keep up && "
+                         f"ip address add {self.address_of(host)}/32 dev keep")
 
     def program(self, host, name, *words, timeout=120):
         """Runs one of this machine's in a host; returns what it says, and fails unless it succeeds."""

@@ -21,7 +21,7 @@ from side_by_side import Classes, usual_jobs  # noqa: E402
 from usual import is_usual  # noqa: E402
 
 # They judge by the clock how long a guest waited, or by ticks how busy one was: they have the machine to themselves.
-ALONE = "HostFaults", "Exitless", "NativeMishaps", "HcaTrunk", "HcaTrunkBetweenTwoHosts"
+ALONE = "HostFaults", "Exitless", "NativeMishaps", "HcaTrunk", "HcaTrunkBetweenTwoHosts", "HcaTrunkOnANicOfItsOwn"
 
 
 class Verdicts(unittest.TestResult):

@@ -336,5 +336,38 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.end(traffic)
 
 
+class HcaTrunkOnANicOfItsOwn(TwoHosts):
+    """TCP goes over another."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.boot(detour=True)
+
+    def start(self):
+        traffic = self.traffic()
+        for host in self.rig.numbers:
+            self.rig.wait_path(host, PATH)
+        return traffic
+
+    def go_back(self, traffic):
+        for host in self.rig.numbers:
+            self.rig.wait_path(host, PATH, 60)
+        self.wait_more(traffic)
+        self.end(traffic)
+
+    def test_1_a_port_that_is_down_is_said_and_loses_nothing(self):
+        traffic = self.start()
+        self.addCleanup(self.rig.set_link, 1, up=True)
+        self.take_away(1, f"ip link set {self.rig.nic} down")
+        whys = self.rig.wait_path(1, "tcp")
+        print(f"HcaTrunk: port down: {whys}", flush=True)
+        for why in whys:  # as the adapter said it, or as the daemon found it when it looked again
+            self.assertRegex(why, rf"^on host h2; hca: port 1 of {DEVICE}(: port error| is not active \(down\))$")
+        self.rig.wait_why(2, "on host h1; hca: h1 has its port down")
+        self.wait_more(traffic)
+        self.rig.set_link(1, up=True)
+        self.go_back(traffic)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -65,6 +65,7 @@ USUAL = {
 
     # RDMA adapters as uplinks
     "HcaTrunk": ALL,
+    "HcaTrunkOnANicOfItsOwn": NONE,
     "HcaTrunkBetweenTwoHosts": "2_every* 3_*",
 
     # What operators do
