@@ -109,6 +109,18 @@ class AdapterHosts(Guests):
         """Beside the other, or in its place: Linux's siw, whose queue pairs only rdma_cm connects."""
         self.shell(host, f"modprobe siw && rdma link add {IWARP} type siw netdev {self.nic}")
 
+    def driver_of(self, host):
+        """(the place of the adapter's NIC on PCI, the folder of its driver)"""
+        device = f"/sys/class/net/{self.nic}/device"
+        return self.shell(host, f"basename $(readlink -f {device}); readlink -f {device}/driver").split()
+
+    def bind(self, host, place, driver):
+        """A NIC that has no driver. It gets the address and the adapter that it had."""
+        self.shell(host, f"echo {place} >{driver}/bind && ip address add {self.address_of(host)}/24 dev {self.nic} && "
+                         f"ip link set {self.nic} up")
+        self.keep_address(host)
+        self.add_adapter(host)
+
     def set_link(self, host, up):
         """Of the adapter's NIC: its port is active or not."""
         self.guest(host, "ip", "link", "set", self.nic, "up" if up else "down")

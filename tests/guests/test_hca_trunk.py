@@ -368,6 +368,22 @@ class HcaTrunkOnANicOfItsOwn(TwoHosts):
         self.rig.set_link(1, up=True)
         self.go_back(traffic)
 
+    def test_2_a_nic_that_is_unbound_takes_its_adapter_along_and_loses_nothing(self):
+        """Linux lets neither go before the daemon has."""
+        traffic = self.start()
+        place, driver = self.rig.driver_of(1)
+        self.take_away(1, f"echo {place} >{driver}/unbind &")
+        wait_for("the NIC is gone", lambda: self.rig.nic not in self.rig.guest(1, "ls", "/sys/class/net"), 30, 0.5)
+        whys = {host: self.rig.wait_path(host, "tcp") for host in self.rig.numbers}
+        print(f"HcaTrunk: unbound: {whys}, h1 says {self.rig.trunk_events(1)[-1]}", flush=True)
+        self.assertEqual(self.rig.trunk_events(1)[-1][:3], ("hca.trunk.down", "h2", DEVICE))
+        self.assertIn(DEVICE, self.rig.trunk_events(1)[-1][3])
+        self.rig.wait_why(1, "on host h2; hca: keep has no RDMA adapter")
+        self.rig.wait_why(2, "on host h1; hca: h1 has no usable adapter")
+        self.wait_more(traffic)
+        self.rig.bind(1, place, driver)
+        self.go_back(traffic)
+
 
 if __name__ == "__main__":
     unittest.main()
