@@ -90,8 +90,10 @@ void HostTrunk::on_offer(const wire::TrunkOffer& offer, Instant now) {
     if (leads_) return take_answer(offer, now);
     if (own_ && own_->is_used()) tell(of_peer(TrunkState::kFailed, "has begun anew"));
     own_.reset();
+    due_.reset();
+    if (!device_) return say(none_);
+    if (next_make_ > now + kAnswerableWithin) return say({.state = TrunkState::kFailed});
     due_ = offer;
-    if (!device_) say(none_);
     return turn(now);
   }
   due_.reset();

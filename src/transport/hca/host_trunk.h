@@ -48,6 +48,9 @@ class HostTrunk {
   };
   // The peer must answer within this.
   static constexpr Duration kAnswerWithin = std::chrono::seconds(5);
+  // An offer that cannot be answered within this is refused, or its sender would have given up when
+  // the answer comes, and again each time if both pause for equally long.
+  static constexpr Duration kAnswerableWithin = kAnswerWithin / 2;
   // Between two queue pairs that are made; doubled with each that fails. A trunk that was used for
   // the longest pause has not failed.
   static constexpr Duration kFirstPause = std::chrono::milliseconds(100);

@@ -231,6 +231,23 @@ TEST_F(HostTrunkTest, AConnectionThatFailsIsTriedAgain) {
   }
 }
 
+// Both wait for the longest time then, and one of them longer than the other is patient.
+TEST_F(HostTrunkTest, AConnectionThatFailsForLongIsTriedAgain) {
+  for (const unsigned fails : {0U, 1U}) {
+    for (unsigned i = 0; i < 2; ++i) {
+      sides_.at(i).made.clear();
+      make(i);
+    }
+    sides_.at(fails).device->refuse_connections("no way");
+    give_device(0);
+    give_device(1);
+    ASSERT_TRUE(advance(std::chrono::minutes(15)));
+    sides_.at(fails).device->refuse_connections("");
+    ASSERT_TRUE(advance(std::chrono::minutes(2)));
+    expect_trunk();
+  }
+}
+
 TEST_F(HostTrunkTest, AnAdapterOfAnotherKindIsNotConnected) {
   b_.device->set_infiniband(true);
   give_device(0);
