@@ -85,7 +85,7 @@ Instant TrunkMaker::next_turn() const {
 
 void TrunkMaker::set_adapter(std::optional<TrunkAdapter> adapter, NoTrunk none) {
   mailbox_.post([this, adapter = std::move(adapter), none = std::move(none)] {
-    if (adapter && adapter == adapter_) return;
+    if (adapter == adapter_ && (adapter || none == none_)) return;
     adapter_ = adapter;
     next_look_ = {};
     lose_device(adapter ? NoTrunk{.state = TrunkState::kPreparing, .why = "being prepared"} : none);

@@ -112,6 +112,19 @@ TEST_F(TrunkMakerTest, WithoutAnAdapterItSaysWhy) {
   EXPECT_EQ(opened_, 0U);
 }
 
+TEST_F(TrunkMakerTest, WhatTheHostsKnowAlreadyIsNotSaidAgain) {
+  maker_->on_channel(kPeer, false);
+  maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = "none yet"});
+  ASSERT_TRUE(offers(TrunkState::kNoAdapter));
+  note([&] { offers_.clear(); });
+  for (int i = 0; i < 5; ++i) {
+    maker_->set_adapter(std::nullopt, {.state = TrunkState::kNoAdapter, .why = "none yet"});
+  }
+  maker_->set_adapter(std::nullopt, {.state = TrunkState::kOff, .why = "off by policy"});
+  ASSERT_TRUE(offers(TrunkState::kOff));
+  EXPECT_EQ(offers_.size(), 1U);
+}
+
 TEST_F(TrunkMakerTest, AnAdapterThatComesLaterIsFound) {
   is_there_ = false;
   maker_->on_channel(kPeer, false);
@@ -156,7 +169,7 @@ TEST_F(TrunkMakerTest, AChannelThatIsReplacedBeginsAnew) {
   maker_->on_channel_lost(kPeer);
   maker_->on_channel(kPeer, false);
   ASSERT_TRUE(offers(TrunkState::kWilling));
-  ASSERT_TRUE(makes_trunk(1));
+  ASSERT_TRUE(makes_trunk(5));
 }
 
 TEST_F(TrunkMakerTest, AHostThatIsNotThereIsNotAnswered) {
