@@ -117,7 +117,7 @@ void HostTrunk::on_ready(const wire::TrunkReady& ready, Instant now) {
 }
 
 void HostTrunk::on_lost(std::uint64_t number, const std::string& reason, Instant now) {
-  if (!own_ || !own_->is_used() || own_->number != number) return;
+  if (!own_ || !own_->is_used() || own_->trunk != number) return;
   const NoTrunk none{.state = TrunkState::kFailed, .why = reason};
   give_up(none, now);
   if (!leads_) say(none);
@@ -206,8 +206,9 @@ void HostTrunk::send_own() {
 void HostTrunk::hand_over(const wire::TrunkNonce& peer, Instant now) {
   told_.reset();
   own_->since = now;
+  own_->trunk = ++last_number_;
   acts_.hand_over(
-      {.number = own_->number, .own = own_->nonce, .peer = peer, .port = std::move(own_->port)});
+      {.number = own_->trunk, .own = own_->nonce, .peer = peer, .port = std::move(own_->port)});
 }
 
 // For a while.

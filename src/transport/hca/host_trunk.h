@@ -56,8 +56,10 @@ class HostTrunk {
   static constexpr Duration kFirstPause = std::chrono::milliseconds(100);
   static constexpr Duration kLongestPause = std::chrono::seconds(30);
 
-  // `leads`: of the two hosts this one dials the channel.
-  HostTrunk(bool leads, Acts acts) : leads_(leads), acts_(std::move(acts)) {}
+  // `leads`: of the two hosts this one dials the channel. `last_number`: trunks to this host have
+  // larger numbers from now on.
+  HostTrunk(bool leads, Acts acts, std::uint64_t last_number = 0)
+      : leads_(leads), acts_(std::move(acts)), last_number_(last_number) {}
 
   // The adapter that is used from now on; null: none, because of `none`.
   void set_device(std::shared_ptr<TrunkDevice> device, const NoTrunk& none, Instant now);
@@ -72,6 +74,7 @@ class HostTrunk {
  private:
   struct Own {
     std::uint64_t number = 0;  // of the leading host's offer
+    std::uint64_t trunk = 0;   // the number of the trunk, once it was handed over
     wire::TrunkNonce nonce{};
     wire::TrunkNonce peer_nonce{};           // of the host that does not lead only
     std::unique_ptr<FreshTrunkPort> port{};  // null: it was handed over
@@ -99,6 +102,7 @@ class HostTrunk {
   std::optional<wire::TrunkOffer> due_;  // of the peer, to be answered
   std::optional<Own> own_;
   std::uint64_t offers_ = 0;
+  std::uint64_t last_number_;  // of a trunk
   Instant next_make_{};
   Duration pause_ = kFirstPause;
 };

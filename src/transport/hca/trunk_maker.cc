@@ -141,10 +141,14 @@ void TrunkMaker::add(HostId id, bool leads) {
   HostTrunk::Acts acts{
       .send_offer = [this, id](const wire::TrunkOffer& offer) { events_.offer(id, offer); },
       .send_ready = [this, id](const wire::TrunkReady& ready) { events_.ready(id, ready); },
-      .hand_over = [this, id](MadeTrunk trunk) { events_.made(id, std::move(trunk), *adapter_); },
+      .hand_over =
+          [this, id](MadeTrunk trunk) {
+            last_number_ = std::max(last_number_, trunk.number);
+            events_.made(id, std::move(trunk), *adapter_);
+          },
       .tell_none = [this, id](const NoTrunk& none) { events_.none(id, none); }};
   hosts_.erase(id);
-  const auto host = hosts_.try_emplace(id, leads, std::move(acts)).first;
+  const auto host = hosts_.try_emplace(id, leads, std::move(acts), last_number_).first;
   host->second.set_device(device_, none_, now());
 }
 

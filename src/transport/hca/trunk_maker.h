@@ -106,6 +106,7 @@ class TrunkMaker {
   NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};
   Instant next_look_{};  // at the adapter, or for it
   std::map<verbs::HostId, HostTrunk> hosts_;
+  std::uint64_t last_number_ = 0;  // no trunk has a larger one
   LimitedLog log_;
   bool stopping_ = false;
   std::thread thread_;  // last member: starts after all others are constructed

@@ -74,13 +74,14 @@ class TrunkMakerTest : public testing::Test {
     maker_->on_offer(kPeer, frame);
   }
   bool makes_trunk(std::uint64_t number) {
+    const std::size_t before = made_.size();
     offer(number);
     const bool answered = waits_for([&] {
       return !offers_.empty() && offers_.back().number.get() == number &&
              offers_.back().state.get() == 0;
     });
     maker_->on_ready(kPeer, {.number = Le64(number)});
-    return answered && waits_for([&] { return !made_.empty() && made_.back().number == number; });
+    return answered && waits_for([&] { return made_.size() > before; });
   }
 
   std::mutex mutex_;
@@ -170,6 +171,26 @@ TEST_F(TrunkMakerTest, AChannelThatIsReplacedBeginsAnew) {
   maker_->on_channel(kPeer, false);
   ASSERT_TRUE(offers(TrunkState::kWilling));
   ASSERT_TRUE(makes_trunk(5));
+}
+
+// Or the end of one that is gone would end the one that came after it.
+TEST_F(TrunkMakerTest, NoTwoTrunksToAHostHaveTheSameNumber) {
+  maker_->set_adapter(kAdapter, {});
+  maker_->on_channel(kPeer, false);
+  ASSERT_TRUE(offers(TrunkState::kWilling));
+  ASSERT_TRUE(makes_trunk(1));
+  const std::uint64_t first = made_.back().number;
+  note([&] { offers_.clear(); });
+  maker_->on_channel_lost(kPeer);
+  maker_->on_channel(kPeer, false);
+  ASSERT_TRUE(offers(TrunkState::kWilling));
+  ASSERT_TRUE(makes_trunk(1));
+  EXPECT_NE(made_.back().number, first);
+  note([&] { nones_.clear(); });
+  maker_->on_lost(kPeer, first, "the one before");
+  maker_->on_lost(kPeer, made_.back().number, "this one");
+  ASSERT_TRUE(waits_for([&] { return !nones_.empty(); }));
+  EXPECT_EQ(nones_.front().why, "this one");
 }
 
 TEST_F(TrunkMakerTest, AHostThatIsNotThereIsNotAnswered) {
