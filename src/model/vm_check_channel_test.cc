@@ -76,6 +76,25 @@ TEST_F(VmCheckChannel, AnUplinksRdmaDeviceIsShownWithItsUse) {
   EXPECT_EQ(row(check), good(check, "vmrdma0, Active; channels over it to h2, h3"));
 }
 
+// As with vmk0, whose NIC is no uplink.
+TEST_F(VmCheckChannel, ADeviceThatIsUsedElsewhereIsShownToo) {
+  const std::string check = "Switch lan: RDMA device";
+  auto& devices = facts_.machine.rdma_devices;
+  devices = {{.name = "vmrdma1", .linux_name = "mlx5_1", .paired_link = "eth0"}};
+  facts_.configuration.hca.device = "mlx5_1";
+  EXPECT_EQ(row(check), good(check,
+                             "none on the uplink, and no channel goes over vmrdma1 now: traffic to "
+                             "other hosts uses TCP"));
+  devices[0].trunks = {"h2"};
+  EXPECT_EQ(row(check), good(check, "none on the uplink; channels over vmrdma1 to h2"));
+  devices.push_back({.name = "vmrdma0", .state = RdmaState::kActive, .paired_link = "eth1"});
+  EXPECT_EQ(row(check), good(check,
+                             "vmrdma0, Active; no channel goes over it now; channels over "
+                             "vmrdma1 to h2"));
+  facts_.switches[0].spec.hosts["h1"] = "";
+  EXPECT_EQ(row(check), good(check, "none on the uplink; channels over vmrdma1 to h2"));
+}
+
 TEST_F(VmCheckChannel, AVmkernelInterfaceIsTagged) {
   const std::string check = "VMkernel interface";
   EXPECT_EQ(row(check), good(check, "vmk0 10.0.0.1/24, Management Network"));

@@ -80,17 +80,39 @@ void check_nic(const VmCheckFacts& facts, const SwitchStatus& vds, const std::st
                                       : fmt::format("{} is up, {} Mbit/s", name, nic->speed_mbps));
 }
 
+// The port of the device that channels to other hosts are to go over, if it is not the uplink's.
+const RdmaDevice* elsewhere(const VmCheckFacts& facts, const std::string& uplink) {
+  const std::string& name = facts.configuration.hca.device;
+  const RdmaDevice* port = nullptr;
+  for (const RdmaDevice& one : facts.machine.rdma_devices) {
+    if (name.empty() || one.linux_name != name) continue;
+    if (port == nullptr || !one.trunks.empty()) port = &one;
+  }
+  return port == nullptr || port->paired_link == uplink ? nullptr : port;
+}
+
+std::string shown_trunks(const RdmaDevice& device, const std::string& name) {
+  return fmt::format("channels over {} to {}", name, fmt::join(device.trunks, ", "));
+}
+
 void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std::string& uplink,
                   CheckRows& rows) {
   const std::string check = row(vds, "RDMA device");
   const auto& devices = facts.machine.rdma_devices;
+  const RdmaDevice* other = elsewhere(facts, uplink);
+  const bool uses_other = other != nullptr && !other->trunks.empty();
   const auto device = std::ranges::find(devices, uplink, &RdmaDevice::paired_link);
   if (uplink.empty() || device == devices.end()) {
-    return rows.ok(check, "none on the uplink: traffic to other hosts uses TCP");
+    if (uses_other) {
+      return rows.ok(check, "none on the uplink; " + shown_trunks(*other, other->name));
+    }
+    const std::string unused =
+        other != nullptr ? fmt::format(", and no channel goes over {} now", other->name) : "";
+    return rows.ok(check, "none on the uplink" + unused + ": traffic to other hosts uses TCP");
   }
-  const std::string use = device->trunks.empty() ? "no channel goes over it now"
-                                                 : fmt::format("channels over it to {}",
-                                                               fmt::join(device->trunks, ", "));
+  std::string use =
+      device->trunks.empty() ? "no channel goes over it now" : shown_trunks(*device, "it");
+  if (uses_other) use += "; " + shown_trunks(*other, other->name);
   rows.ok(check, fmt::format("{}, {}; {}", device->name, to_string(device->state), use));
 }
 
