@@ -56,6 +56,29 @@ TEST_F(TrunkFabricTest, SaysWhatItsAdapterLocksAndMayLock) {
   EXPECT_EQ(fabric_->memory().device, "");
 }
 
+TEST_F(TrunkFabricTest, WithEncryptionAnAdapterIsUsedOnlyIfTheFileSaysClear) {
+  struct Case {
+    settings::HcaUse use;
+    bool encrypted;
+    bool is_used;
+  };
+  for (const Case& one :
+       {Case{settings::HcaUse::kAuto, true, false}, Case{settings::HcaUse::kAuto, false, true},
+        Case{settings::HcaUse::kClear, true, true}, Case{settings::HcaUse::kOff, false, false}}) {
+    settings::Config config;
+    config.cluster.address = "192.0.2.1";
+    config.channel.hca = one.use;
+    config.channel.encrypted = one.encrypted;
+    EXPECT_EQ(may_use_hca(config), one.is_used);
+    config_.encrypted = one.encrypted;
+    start(one.use);
+    fabric_->set_hca({.device = "mlx5_0"});
+    EXPECT_EQ(fabric_->has_hca(), one.is_used);
+    fabric_.reset();
+  }
+  EXPECT_FALSE(may_use_hca({})) << "no other host can be reached";
+}
+
 TEST_F(TrunkFabricTest, AnAdapterThatMayNotBeUsedLocksNothing) {
   start(settings::HcaUse::kOff);
   fabric_->set_hca({.device = "mlx5_0"});

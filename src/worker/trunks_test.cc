@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "testing/engine_rig.h"
 #include "testing/fake_trunk.h"
 #include "testing/scripted_transport.h"
 #include "transport/hca/trunk_stream.h"
@@ -78,6 +79,7 @@ class TrunkHost final : public TrunkListener, private transport_channel::LocalOw
   std::string_view way() const { return port_->find(kFarGid, kV2)->transport->name(); }
   Trunks& trunks() { return *trunks_; }
   transport_channel::ChannelTransport& tcp() { return tcp_; }
+  verbs::FabricPort& port() { return *port_; }
 
   void on_channel(HostId, bool leads) override { told.emplace_back(leads ? "leads" : "follows"); }
   void on_channel_lost(HostId) override { told.emplace_back("channel lost"); }
@@ -209,6 +211,37 @@ TEST_F(TrunksTest, WhileThereIsATrunkTheWayLeadsOverIt) {
   });
   open_trunk();
   EXPECT_TRUE(leads_over("hca"));
+}
+
+// Not only when their own timeout, which may be long, has passed.
+TEST_F(TrunksTest, QueuePairsOfATrunkThatEndsTryAgainAtOnce) {
+  start();
+  open_trunk();
+  ASSERT_TRUE(leads_over("hca"));
+  ask([&] {
+    constexpr verbs::Gid kOwnGid{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    ends_[1]->hang();
+    TimerQueue timers;
+    fake::EngineVm vm(verbs::AdapterId{1}, timers, host(0).port(), kOwnGid);
+    host(0).tcp().attach(vm.adapter());
+    host(0).trunks().transport().attach(vm.adapter());
+    {
+      const auto qp = vm.queue_pair();
+      verbs::QpAttributes attributes = fake::default_attributes();
+      attributes.timeout = 20;  // 4 s
+      fake::EngineRig::bring_up_to(*qp, verbs::QpState::kReadyToSend, kFarGid, 77, attributes);
+      qp->post(fake::send_request(1, {}));
+      verbs::Budget budget{.bytes = 1 << 20, .operations = 64};
+      vm.adapter().run(TrunkHost::now(), budget);
+      EXPECT_FALSE(vm.adapter().has_work());
+      host(0).trunks().set_none(host(0).peer(), {.why = "cut"}, TrunkHost::now());
+      EXPECT_TRUE(vm.adapter().has_work());
+      vm.adapter().run(TrunkHost::now(), budget);
+      EXPECT_TRUE(host(0).tcp().has_work());
+    }
+    host(0).trunks().transport().detach(vm.adapter());
+    host(0).tcp().detach(vm.adapter());
+  });
 }
 
 TEST_F(TrunksTest, AReasonEndsIt) {

@@ -248,6 +248,15 @@ TEST_F(HostTrunkTest, AConnectionThatFailsForLongIsTriedAgain) {
   }
 }
 
+TEST_F(HostTrunkTest, WhileOneIsMadeThereIsNoOther) {
+  give_device(0);
+  for (int i = 0; i < 40; ++i) {
+    a_.trunk->turn(now());
+    clock_.advance(milliseconds(100));
+  }
+  EXPECT_EQ(a_.device->made(), 1U);
+}
+
 TEST_F(HostTrunkTest, AnAdapterOfAnotherKindIsNotConnected) {
   b_.device->set_infiniband(true);
   give_device(0);
@@ -286,6 +295,19 @@ TEST_F(HostTrunkTest, OffersWithoutEndMakeFewQueuePairs) {
   }
   EXPECT_LE(b_.device->made(), 101U);
   EXPECT_GE(b_.device->made(), 1U);
+}
+
+TEST_F(HostTrunkTest, RefusalsAndWillWithoutEndMakeFewQueuePairs) {
+  give_device(0);
+  wire::TrunkOffer refusal{};
+  for (const TrunkState state : {TrunkState::kFailed, TrunkState::kWilling}) {
+    refusal.state.set(std::to_underlying(state));
+    for (int i = 0; i < 1'000; ++i) {
+      a_.trunk->on_offer(refusal, now());
+      clock_.advance(milliseconds(1));
+    }
+  }
+  EXPECT_LE(a_.device->made(), 25U);
 }
 
 TEST_F(HostTrunkTest, AnOfferThatNoAdapterHasIsRefused) {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class TrunkMakerTest : public testing::Test {
   Result<std::shared_ptr<TrunkDevice>> open(const TrunkAdapter& adapter) {
     const std::lock_guard lock(mutex_);
     ++opened_;
+    if (refuses_) return std::unexpected(*refuses_);
     if (adapter != kAdapter || !is_there_) return fail(Errc::kNotFound, "there is no mlx5_0");
     auto device = std::make_shared<fake::FakeTrunkDevice>(net_);
     last_device_ = device;
@@ -87,6 +89,7 @@ class TrunkMakerTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_there_ = true;
+  std::optional<Error> refuses_;
   unsigned opened_ = 0;
   std::shared_ptr<fake::FakeTrunkNet> net_ = std::make_shared<fake::FakeTrunkNet>();
   std::weak_ptr<fake::FakeTrunkDevice> last_device_;
@@ -124,6 +127,18 @@ TEST_F(TrunkMakerTest, WhatTheHostsKnowAlreadyIsNotSaidAgain) {
   maker_->set_adapter(std::nullopt, {.state = TrunkState::kOff, .why = "off by policy"});
   ASSERT_TRUE(offers(TrunkState::kOff));
   EXPECT_EQ(offers_.size(), 1U);
+}
+
+TEST_F(TrunkMakerTest, EachReasonIsToldAsItsKind) {
+  maker_->on_channel(kPeer, false);
+  maker_->set_adapter(kAdapter, {});
+  for (const auto& [code, state] : {std::pair(Errc::kUnsupported, TrunkState::kIwarp),
+                                    std::pair(Errc::kBadState, TrunkState::kPortDown),
+                                    std::pair(Errc::kNotFound, TrunkState::kNoAdapter),
+                                    std::pair(Errc::kIo, TrunkState::kFailed)}) {
+    note([&] { refuses_ = Error{.code = code, .message = "no"}; });
+    EXPECT_TRUE(offers(state));
+  }
 }
 
 TEST_F(TrunkMakerTest, AnAdapterThatComesLaterIsFound) {
