@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/memory_shortage.h"
+
 namespace paravane::transport_hca {
 namespace {
 
@@ -32,8 +34,9 @@ TrunkStream::TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire)
   for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) free_.push(buffer);
 }
 
+// Without memory for handing the port over, it is ended here.
 TrunkStream::~TrunkStream() {
-  if (retire_) retire_(std::move(port_));
+  if (retire_) runs_in_memory([this] { retire_(std::move(port_)); });
 }
 
 void TrunkStream::break_off(std::string problem) {

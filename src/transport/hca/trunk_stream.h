@@ -27,7 +27,7 @@ namespace paravane::transport_hca {
 class TrunkStream final : public transport_channel::Stream {
  public:
   // `retire`: takes the port when the stream ends, because an adapter's driver may take a while to
-  // end it; null: it is ended at once.
+  // end it; null: it is ended at once, as it is where `retire` throws std::bad_alloc.
   using Retire = std::function<void(std::unique_ptr<TrunkPort>)>;
   explicit TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire = nullptr);
   ~TrunkStream() override;

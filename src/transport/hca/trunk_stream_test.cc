@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -171,6 +172,18 @@ TEST_F(TrunkStreamTest, AnAdapterThatFailsEndsTheStream) {
   EXPECT_EQ(read(b, small_).kind, Kind::kBroken);
   EXPECT_EQ(b.problem(), "the RDMA adapter is gone");
   EXPECT_EQ(write(b, small_).kind, Kind::kBroken);
+}
+
+TEST_F(TrunkStreamTest, WithoutMemoryToRetireThePortItEndsAtOnce) {
+  const auto held = std::make_shared<int>(0);
+  {
+    TrunkStream stream(trunks_[1]->port(), [held](std::unique_ptr<TrunkPort> port) {
+      EXPECT_NE(port, nullptr);
+      throw std::bad_alloc();
+    });
+    EXPECT_EQ(held.use_count(), 2);
+  }
+  EXPECT_EQ(held.use_count(), 1);
 }
 
 TEST_F(TrunkStreamTest, ACountThatCannotBeEndsTheStream) {
