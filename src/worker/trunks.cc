@@ -63,7 +63,8 @@ Status Trunks::open(Trunk trunk, Instant now) {
   config->number = trunk.number;
   if (Status opened = transport_.open(*config, std::move(trunk.stream), now); !opened)
     return opened;
-  hosts_[trunk.host] = {.device = std::move(trunk.device), .port = trunk.port};
+  hosts_[trunk.host] = {
+      .device = std::move(trunk.device), .port = trunk.port, .none = {.why = "being prepared"}};
   return {};
 }
 

@@ -213,6 +213,21 @@ TEST_F(TrunksTest, WhileThereIsATrunkTheWayLeadsOverIt) {
   EXPECT_TRUE(leads_over("hca"));
 }
 
+TEST_F(TrunksTest, UntilThePeerSpeaksItIsBeingPrepared) {
+  start();
+  ask([&] {
+    ends_ = fake::FakeTrunk::make_pair();
+    Trunk trunk{.host = host(0).peer(),
+                .number = 1,
+                .device = "mlx5_0",
+                .stream = std::make_unique<transport_hca::TrunkStream>(ends_[0]->port())};
+    ASSERT_TRUE(host(0).trunks().open(std::move(trunk), TrunkHost::now()));
+    const TrunkReport report = host(0).trunks().report(host(0).peer());
+    EXPECT_EQ(report.device, "");
+    EXPECT_EQ(report.why, "being prepared");
+  });
+}
+
 // Not only when their own timeout, which may be long, has passed.
 TEST_F(TrunksTest, QueuePairsOfATrunkThatEndsTryAgainAtOnce) {
   start();
