@@ -19,7 +19,7 @@ using wire::TrunkState;
 
 namespace {
 
-// Why no adapter is used, whatever there is; nullopt: one may be.
+// The reason why the configuration forbids adapters; nullopt: it allows them.
 std::optional<NoTrunk> policy_of(const settings::ChannelConfig& config) {
   switch (config.hca) {
     case settings::HcaUse::kOff: return NoTrunk{.state = TrunkState::kOff, .why = "off by policy"};
@@ -30,7 +30,7 @@ std::optional<NoTrunk> policy_of(const settings::ChannelConfig& config) {
   return NoTrunk{.state = TrunkState::kEncrypted, .why = "encryption is on"};
 }
 
-// The engine has no CAP_IPC_LOCK, with which there would be none.
+// The limit applies, because the engine does not have CAP_IPC_LOCK.
 std::optional<std::uint64_t> lock_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return std::nullopt;
@@ -56,8 +56,8 @@ Result<std::unique_ptr<TrunkFabric>> TrunkFabric::start(const settings::ChannelC
   return fabric;
 }
 
-// The worker carries out what the maker has posted, and ends its trunks. That takes as long as it
-// takes.
+// Waits until the worker has handled all messages of the maker and has ended the trunks, however
+// long that takes.
 TrunkFabric::~TrunkFabric() {
   if (maker_) maker_->stop();
   while (!worker_.ask([this] { return ports_.set_trunk_listener(nullptr), true; })) {

@@ -1,8 +1,8 @@
-// TrunkFabric connects the worker with the TrunkMaker: it carries what the channels over TCP say of
-// trunks to the maker, and gives the trunks that are made to the worker. It decides by the
-// configuration whether RDMA adapters are used at all.
+// TrunkFabric connects the worker with the TrunkMaker. It passes the events of the channels over
+// TCP to the maker, and the trunks of the maker to the worker. The configuration decides whether
+// RDMA adapters are used at all.
 //
-// Control thread, but for what the worker calls.
+// Control thread, except for TrunkListener, which the worker calls.
 
 #pragma once
 
@@ -37,9 +37,9 @@ class TrunkFabric final : public worker::TrunkListener {
 
   // The adapter that channels go over if the configuration allows it.
   void set_hca(const host::HcaChoice& choice);
-  // Whether there is one.
+  // Whether such an adapter is set.
   bool has_hca() const { return !device_.empty(); }
-  // Of that adapter's buffers.
+  // The memory of that adapter's buffers.
   model::HcaMemory memory() const;
 
   // ---- TrunkListener ----

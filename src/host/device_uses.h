@@ -1,5 +1,5 @@
-// Says what the RDMA devices of this host are used for: by trunks, which are channels over them,
-// and as uplinks of distributed switches.
+// Reports the uses of this host's RDMA devices: for trunks, which are channels over them, and as
+// uplinks of distributed switches.
 //
 // Any thread.
 

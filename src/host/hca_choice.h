@@ -19,7 +19,7 @@ struct HcaChoice {
   std::string device{};  // Linux's name: "mlx5_0"; empty: none
   std::uint32_t port = 1;
   std::string address{};  // of the VMkernel interface
-  std::string why{};      // there is none
+  std::string why{};      // the reason, if no adapter is used
 
   friend bool operator==(const HcaChoice&, const HcaChoice&) = default;
 };
@@ -27,7 +27,7 @@ struct HcaChoice {
 // Where the channel leaves the host.
 struct ChannelNic {
   std::string linux_name{};  // of the NIC; empty: the switch has no uplink, or it is not known
-  std::string vds{};         // the switch; empty: vmk0 is in none
+  std::string vds{};         // the interface's switch; empty for vmk0, which is in none
   std::string address{};     // of the VMkernel interface
 };
 

@@ -7,8 +7,8 @@
 // either connect to the ports that clusters use, or listen on those ports. If paravaned.toml does
 // not set [cluster] address, the engine gets no such sockets.
 //
-// The sockets of channels are marked with the DSCP in [channel] dscp, which what a listener accepts
-// takes over.
+// The sockets of channels are marked with the DSCP in [channel] dscp. Accepted sockets inherit it
+// from their listener.
 //
 // The engine also gets a socket that listens on the address in [metrics] listen.
 //

@@ -1,5 +1,5 @@
-// Of the RDMA adapters that are uplinks, whether a full switch makes them wait: RoCE suffers badly
-// from packets that are dropped instead.
+// Checks whether a full switch can make the RDMA adapters of uplinks wait. RoCE becomes slow if the
+// switch drops packets instead.
 
 #include <fmt/core.h>
 

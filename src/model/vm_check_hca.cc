@@ -1,5 +1,5 @@
-// Of the RDMA adapter that channels to other hosts are to go over, whether the daemon may lock the
-// memory of its buffers. To a host for which there is none left, the channel goes over TCP.
+// Checks whether the daemon may lock the memory for the buffers of the RDMA adapter that carries
+// the channels to other hosts. When the limit is reached, channels to further hosts use TCP.
 
 #include <fmt/core.h>
 

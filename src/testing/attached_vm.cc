@@ -34,7 +34,7 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
       device_(client_),
       machine_(memory_, interrupts_, kRam, [this] { wait(); }),
       guest_(machine_, patient()) {
-  demand_of_daemon(client_.connected(), "nobody listens at a VM's socket");
+  demand_of_daemon(client_.connected(), "the socket of the VM has no listener");
   demand_of_daemon(good(client_.negotiate()), "the daemon does not speak vfio-user");
   const UniqueFd ram = machine_.ram().duplicate_fd();
   demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, kRam)),

@@ -37,7 +37,7 @@ class AttachedVm {
 
   RawVfioClient client_;
   SocketDevice device_;
-  GuestMemory memory_;                   // the machine's own view; nobody reads through it
+  GuestMemory memory_;                   // of the machine, which requires one; not read
   vfio_user::Interrupts interrupts_{3};  // towards the machine
   std::array<UniqueFd, 3> vectors_;      // from the daemon
   GuestMachine machine_;

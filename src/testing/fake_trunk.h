@@ -32,14 +32,14 @@ class FakeTrunk {
   // The port of this end. May be destroyed before the end, or after it.
   std::unique_ptr<transport_hca::TrunkPort> port();
 
-  // As an adapter that dies: nothing arrives any more.
+  // Behaves like an adapter that has failed: nothing arrives from now on.
   void fail();
-  // As an adapter that hangs: what it is given is never heard of again.
+  // Behaves like an adapter that hangs: nothing that it is given completes.
   void hang();
-  // Messages that have been sent from this end, those in want of a buffer included.
+  // The messages sent from this end, including those that wait for a buffer.
   std::uint64_t sent() const;
   std::uint64_t sent_empty() const;
-  // Of messages of this end, since the peer had no buffer for them.
+  // The messages of this end that had to wait because the peer had no buffer for them.
   std::uint64_t waited() const;
 
  private:

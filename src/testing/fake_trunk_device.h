@@ -36,12 +36,12 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   int fd() const override { return event_.get(); }
   std::string take_trouble() override;
 
-  // What make_port() and connect() answer from now on; empty: they succeed.
+  // The error of make_port() and connect() from now on; empty: they succeed.
   void refuse_ports(std::string why) { no_port_ = std::move(why); }
   void refuse_connections(std::string why) { no_connection_ = std::move(why); }
-  // It goes on for those that have it.
+  // Removes the device, which keeps working for programs that have it open.
   void remove() { is_there_ = false; }
-  // All its queue pairs fail, and it says so.
+  // Fails all queue pairs, and reports an event.
   void fail(std::string trouble);
   void set_infiniband(bool is_infiniband) { is_infiniband_ = is_infiniband; }
   unsigned made() const { return made_; }

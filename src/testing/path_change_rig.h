@@ -1,9 +1,9 @@
-// PathChangeRig: two adapters that reach each other by memory copy, over a channel of TCP or over
-// one of RDMA adapters, as an adapter does whose VM moves to its peer's host or away from it, or
-// whose hosts' RDMA adapters come and go. The test chooses the path, at any turn.
+// PathChangeRig: two adapters that reach each other by memory copy, over a channel of TCP, or over
+// a channel of RDMA adapters. The path changes as if a VM moved to its peer's host or away from it,
+// or as if RDMA adapters of the hosts appeared and disappeared. The test chooses the path at any
+// turn.
 //
-// Everything that a sends goes through an ImpairedTransport, whichever the path is; nothing is set
-// in it at first.
+// All requests of an adapter pass an ImpairedTransport on every path. At first it impairs nothing.
 //
 // Owner thread only.
 
@@ -32,7 +32,7 @@ inline constexpr std::size_t kWays = 3;
 
 class PathChangeRig {
  public:
-  // `long_lives`: false as one host of an earlier release.
+  // `long_lives`: false: one host behaves like an earlier release.
   explicit PathChangeRig(Way way, const transport_impaired::Impairment& impairment = {},
                          bool long_lives = true);
   ~PathChangeRig();
@@ -46,13 +46,13 @@ class PathChangeRig {
 
   // Both ends know the new path at once.
   void choose(Way way);
-  // One end alone knows it.
+  // Only one end knows it.
   void choose(Way way, unsigned side);
   // The adapter of that end.
   FakeTrunk& trunk(unsigned side) { return *trunk_.at(side); }
-  // Why channels of that end have ended.
+  // The reasons why channels of that end have ended.
   const std::vector<std::string>& losses(unsigned side) const { return sides_.at(side).losses; }
-  // Loses what the channels have under way, answers too, and makes others.
+  // Loses all requests and answers that are in the channels, and opens new channels.
   void cut();
 
   void turn(verbs::Budget budget = {.bytes = 4 << 20, .operations = 256});

@@ -3,8 +3,8 @@
 //
 // One of the two leads: the one that has dialed the channel. It offers a queue pair of its adapter.
 // The other connects one of its own to it, and answers with that. The leading host connects its
-// queue pair to the answer, and says so; then both may use the trunk. A host that has no adapter to
-// use says why instead, and that it has one again when it has.
+// queue pair to the answer, and confirms it. Then both hosts may use the trunk. A host without a
+// usable adapter sends the reason instead, and a notice when it has an adapter again.
 //
 // All integers are little-endian. Plain values; any thread.
 
@@ -20,7 +20,7 @@ namespace paravane::wire {
 
 enum class TrunkState : std::uint8_t {
   kOffered = 0,    // the queue pair of this frame
-  kNoAdapter = 1,  // the host has none to use
+  kNoAdapter = 1,  // the host has no usable adapter
   kOff = 2,        // by policy
   kEncrypted = 3,  // its channels are encrypted, and a trunk would not be
   kPortDown = 4,

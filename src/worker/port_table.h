@@ -148,7 +148,7 @@ class PortTable final : private transport_channel::LocalOwners {
   Status open_channel(const transport_channel::ChannelConfig& config,
                       std::unique_ptr<transport_channel::Stream> stream);
 
-  // ---- Trunks, the channels over RDMA adapters ---- Null: none are arranged.
+  // ---- Trunks, the channels over RDMA adapters ---- Null: no trunks are arranged.
   void set_trunk_listener(TrunkListener* listener);
   // Sends a frame in the channel over TCP to that host, if it is open.
   void send_trunk_offer(verbs::HostId host, const wire::TrunkOffer& offer) {
@@ -159,9 +159,9 @@ class PortTable final : private transport_channel::LocalOwners {
   }
   // Errors: as Trunks::open().
   Status open_trunk(Trunk trunk);
-  // There is none to that host; one that there is ends.
+  // No trunk to that host can be arranged. A trunk that is open ends.
   void set_no_trunk(verbs::HostId host, TrunkReport why);
-  // Those that are open, in the order of the hosts' names.
+  // The open trunks, in the order of the hosts' names.
   std::vector<OpenTrunk> open_trunks() const;
 
   Impairments& impairments() { return impairments_; }

@@ -1,5 +1,5 @@
-// TrunkListener is told what happens in the channels over TCP that concerns trunks, the channels
-// over RDMA adapters. It arranges trunks, and gives the worker those that it has made.
+// TrunkListener receives the events of the channels over TCP that concern trunks. A trunk is a
+// channel over RDMA adapters. The listener arranges trunks and gives them to the worker.
 //
 // Called on the worker's thread. No call may block.
 
@@ -21,7 +21,7 @@ class TrunkListener {
   // A channel is open. `leads`: this host makes the offers (wire/trunk_frames.h).
   virtual void on_channel(verbs::HostId host, bool leads) = 0;
   virtual void on_channel_lost(verbs::HostId host) = 0;
-  // A channel's peer says so. A peer can say it without end.
+  // The frames of a channel's peer, which can send any number of them.
   virtual void on_trunk_offer(verbs::HostId host, const wire::TrunkOffer& offer) = 0;
   virtual void on_trunk_ready(verbs::HostId host, const wire::TrunkReady& ready) = 0;
   // A trunk that was given to the worker has ended.

@@ -43,7 +43,7 @@ void Trunks::on_channel(HostId host) {
   }
 }
 
-// What was arranged in it ends with it.
+// A trunk ends with the channel in which it was arranged.
 void Trunks::on_channel_lost(HostId host, Instant now) {
   forget(host, now);
   if (listener_ != nullptr) listener_->on_channel_lost(host);
@@ -83,7 +83,7 @@ void Trunks::on_open(HostId host) {
   tell(host, "");
 }
 
-// The path leads over TCP before its queue pairs try again.
+// The path must lead over TCP before the queue pairs try again.
 void Trunks::on_lost(const transport_channel::LostChannel& lost) {
   directory_.set_via(lost.host, tcp_);
   transport_.release(lost.host);

@@ -1,5 +1,5 @@
-// Trunks holds the channels of a worker over RDMA adapters. A host to which there is one is reached
-// over it, and over TCP while there is none.
+// Trunks holds the channels of a worker over RDMA adapters. A host is reached over such a channel
+// while it is open, and otherwise over TCP.
 //
 // Worker thread only.
 
@@ -24,17 +24,17 @@ namespace paravane::worker {
 
 // How a host is reached over RDMA adapters.
 struct TrunkReport {
-  std::string device{};    // of this host, which the trunk goes over; empty: there is no trunk
+  std::string device{};    // of this host, that carries the trunk; empty: no trunk is open
   std::uint32_t port = 1;  // of the device
-  std::string why{};       // there is none; empty: not known
-  bool at_peer = false;    // `why` goes after the name of the host
+  std::string why{};       // the reason why no trunk is open; empty: not known
+  bool at_peer = false;    // `why` follows the name of the host
 };
 
-// A trunk is open from now on, or has ended, perhaps before it was.
+// A trunk has opened or has ended. A trunk can end without having been open.
 struct TrunkNews {
   verbs::HostId host{};
   std::string device{};  // of this host
-  std::string reason{};  // it has ended; empty: it is open
+  std::string reason{};  // why it has ended; empty: it has opened
 };
 
 class Trunks {
@@ -48,11 +48,11 @@ class Trunks {
   Trunks(const Trunks&) = delete;
   Trunks& operator=(const Trunks&) = delete;
 
-  // Null: there is none, and its trunks end. A new one is told of the channels to `hosts` that are
-  // open.
+  // Sets the listener. Null: the listener is removed, and the trunks end. A new listener is told of
+  // the open channels to `hosts`.
   void set_listener(TrunkListener* listener, const std::vector<verbs::HostId>& hosts, Instant now);
 
-  // ---- What the channels over TCP say ----
+  // ---- The events of the channels over TCP ----
   void on_channel(verbs::HostId host);
   void on_channel_lost(verbs::HostId host, Instant now);
   void on_offer(verbs::HostId host, const wire::TrunkOffer& offer);
@@ -60,7 +60,7 @@ class Trunks {
 
   // Errors: kBadState (the channel over TCP has ended), kIo.
   Status open(Trunk trunk, Instant now);
-  // There is no trunk to that host; one that there is ends.
+  // No trunk to that host can be arranged. A trunk that is open ends.
   void set_none(verbs::HostId host, TrunkReport report, Instant now);
   void forget(verbs::HostId host, Instant now);
 

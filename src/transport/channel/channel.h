@@ -107,7 +107,7 @@ struct ChannelConfig {
   // has a digest, which costs less and detects damage, but not an attacker. The value is the same
   // on both sides.
   bool seals_payload = true;
-  // False: as hosts of earlier releases, which know no lives of 128 bits.
+  // False: as in earlier releases, which have no lives of 128 bits.
   bool long_lives = true;
   // Whether trunks are arranged in this channel; and whether this host leads there
   // (wire/trunk_frames.h), because it has dialed the channel.
@@ -158,8 +158,8 @@ class Channel {
   bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
   bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
 
-  // ---- Trunks ---- Whether the peer arranges them. REQUIRES of the others: it does. What was to
-  // be sent of the same kind, and was not, is not sent any more.
+  // ---- Trunks ---- Whether the peer arranges trunks. The other functions REQUIRE that it does. A
+  // frame replaces an unsent frame of the same kind.
   bool peer_arranges_trunks() const { return config_.arranges_trunks && peer_knows_trunks_; }
   void send_trunk_offer(const wire::TrunkOffer& frame) { trunk_offer_due_ = frame; }
   void send_trunk_ready(const wire::TrunkReady& frame) { trunk_ready_due_ = frame; }

@@ -83,12 +83,12 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void close(verbs::HostId host, const std::string& reason, Instant now);
   // nullptr: there is no channel, or its handshake is not complete.
   const Channel* channel_to(verbs::HostId host) const;
-  // Sends a frame in the open channel to that host, if its host arranges trunks. What was to be
-  // sent of the same kind, and was not, is not sent any more.
+  // Sends a frame in the open channel to that host, if that host arranges trunks. The frame
+  // replaces an unsent frame of the same kind.
   void send_trunk_offer(verbs::HostId host, const wire::TrunkOffer& frame);
   void send_trunk_ready(verbs::HostId host, const wire::TrunkReady& frame);
-  // The configuration of a channel over the trunk of these offers. Errors: kBadState (there is no
-  // channel to that host any more), kIo (no keys).
+  // The configuration of a channel over the trunk of these offers. Errors: kBadState (the channel
+  // to that host has ended), kIo (no keys).
   Result<ChannelConfig> trunk_config(verbs::HostId host, const wire::TrunkNonce& own,
                                      const wire::TrunkNonce& peer) const;
   // The path to this host leads over another transport from now on. Queue pairs that wait for a

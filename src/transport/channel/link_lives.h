@@ -1,4 +1,4 @@
-// LinkLives names the two queue pairs that a link leads from and to, as its requester knows them.
+// LinkLives identifies the two queue pairs that a link connects, as known to its requester.
 //
 // Plain value.
 

@@ -1,6 +1,6 @@
 // Derives the keys of a channel over a trunk (docs/hca.md) from the channel over TCP in which the
-// two hosts arrange it. What stands in that channel is authentic, and secret as well if it is
-// encrypted; if not, it has keys.
+// two hosts arrange it. The content of that channel is authentic. An encrypted channel also keeps
+// it secret, and a channel without encryption has keys.
 //
 // Any thread.
 

@@ -49,7 +49,7 @@ NoTrunk of_peer(TrunkState state, const char* why) {
   return {.state = state, .why = why, .at_peer = true};
 }
 
-// What the peer says of itself.
+// The meaning of the state that the peer has sent.
 NoTrunk none_of_peer(TrunkState state) {
   switch (state) {
     case TrunkState::kOff: return of_peer(TrunkState::kOff, "has it off by policy");
@@ -99,7 +99,7 @@ void HostTrunk::on_offer(const wire::TrunkOffer& offer, Instant now) {
   due_.reset();
   const NoTrunk none = none_of_peer(state);
   if (leads_ && state == TrunkState::kFailed) {
-    give_up(none, now);  // it is asked again
+    give_up(none, now);  // another offer follows after the pause
   } else if (leads_ && state == TrunkState::kWilling) {
     peer_none_.reset();
     own_.reset();
@@ -159,7 +159,7 @@ void HostTrunk::follow(Instant now) {
   say({.state = TrunkState::kFailed});
 }
 
-// One that comes late is for an offer that is not there any more.
+// A late answer belongs to an offer that was given up, and is ignored.
 void HostTrunk::take_answer(const wire::TrunkOffer& answer, Instant now) {
   if (!own_ || own_->is_used() || answer.number.get() != own_->number) return;
   if (!connect(answer)) return give_up(*told_, now);
@@ -184,7 +184,7 @@ bool HostTrunk::make_own(std::uint64_t number, Instant now) {
   return true;
 }
 
-// False: it was told why.
+// False: the reason was passed to tell().
 bool HostTrunk::connect(const wire::TrunkOffer& peer) {
   const auto address = address_of(peer);
   if (!address) {
@@ -211,7 +211,7 @@ void HostTrunk::hand_over(const wire::TrunkNonce& peer, Instant now) {
       {.number = own_->trunk, .own = own_->nonce, .peer = peer, .port = std::move(own_->port)});
 }
 
-// For a while.
+// Drops the queue pair. A pause precedes the next one.
 void HostTrunk::give_up(const NoTrunk& none, Instant now) {
   if (own_ && own_->is_used() && now - own_->since >= kLongestPause) pause_ = kFirstPause;
   own_.reset();

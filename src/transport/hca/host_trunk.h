@@ -1,10 +1,10 @@
-// HostTrunk arranges the trunk to one other host, as wire/trunk_frames.h has it: it makes queue
-// pairs of the RDMA adapter, and hands one over that is connected. When that is lost, it begins
-// anew.
+// HostTrunk arranges the trunk to one other host, as described in wire/trunk_frames.h. It makes a
+// queue pair of the RDMA adapter, connects it, and hands it over. When that trunk is lost,
+// HostTrunk makes another one.
 //
-// The other host is hostile: it makes us make one queue pair at a time, and not often.
+// The other host may be hostile. It can cause one queue pair to be made at a time, and not often.
 //
-// One thread; calls of the adapter block it.
+// One thread, which the calls of the adapter may block.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace paravane::transport_hca {
 
-// Why there is no trunk to a host.
+// The reason why no trunk to a host exists.
 struct NoTrunk {
   wire::TrunkState state = wire::TrunkState::kNoAdapter;
   std::string why{};     // in words that fit after "hca: "
@@ -30,7 +30,7 @@ struct NoTrunk {
 };
 
 struct MadeTrunk {
-  std::uint64_t number = 0;  // to this host never the same
+  std::uint64_t number = 0;  // unique among the trunks to this host
   wire::TrunkNonce own{};    // of both offers
   wire::TrunkNonce peer{};
   std::unique_ptr<FreshTrunkPort> port{};  // connected
@@ -38,34 +38,34 @@ struct MadeTrunk {
 
 class HostTrunk {
  public:
-  // What is to be done for it, at once.
+  // The functions that the object calls. Each must act at once.
   struct Acts {
     std::function<void(const wire::TrunkOffer&)> send_offer;
     std::function<void(const wire::TrunkReady&)> send_ready;
     std::function<void(MadeTrunk)> hand_over;
-    // There is no trunk any more, or not yet, for another reason than before.
+    // No trunk exists, and the reason has changed.
     std::function<void(const NoTrunk&)> tell_none;
   };
   // The peer must answer within this.
   static constexpr Duration kAnswerWithin = std::chrono::seconds(5);
-  // An offer that cannot be answered within this is refused, or its sender would have given up when
-  // the answer comes, and again each time if both pause for equally long.
+  // An offer that cannot be answered within this time is refused. Otherwise the answer would come
+  // after the sender has given up, and would come too late each time if both pauses are equally
+  // long.
   static constexpr Duration kAnswerableWithin = kAnswerWithin / 2;
-  // Between two queue pairs that are made; doubled with each that fails. A trunk that was used for
-  // the longest pause has not failed.
+  // The shortest time between two queue pairs. The pause doubles with each failure, up to the
+  // longest pause. A trunk that was in use for that long does not count as a failure.
   static constexpr Duration kFirstPause = std::chrono::milliseconds(100);
   static constexpr Duration kLongestPause = std::chrono::seconds(30);
 
-  // `leads`: of the two hosts this one dials the channel. `last_number`: trunks to this host have
-  // larger numbers from now on.
+  // `leads`: this host has dialed the channel. `last_number`: new trunks have larger numbers.
   HostTrunk(bool leads, Acts acts, std::uint64_t last_number = 0)
       : leads_(leads), acts_(std::move(acts)), last_number_(last_number) {}
 
-  // The adapter that is used from now on; null: none, because of `none`.
+  // Sets the adapter to use. Null: no adapter is used, for the reason in `none`.
   void set_device(std::shared_ptr<TrunkDevice> device, const NoTrunk& none, Instant now);
   void on_offer(const wire::TrunkOffer& offer, Instant now);
   void on_ready(const wire::TrunkReady& ready, Instant now);
-  // The trunk with that number, which was handed over, is of no use any more.
+  // The trunk with that number, which was handed over, has failed.
   void on_lost(std::uint64_t number, const std::string& reason, Instant now);
   // To be called at next_turn().
   void turn(Instant now);
@@ -74,11 +74,11 @@ class HostTrunk {
  private:
   struct Own {
     std::uint64_t number = 0;  // of the leading host's offer
-    std::uint64_t trunk = 0;   // the number of the trunk, once it was handed over
+    std::uint64_t trunk = 0;   // the number under which the trunk was handed over
     wire::TrunkNonce nonce{};
-    wire::TrunkNonce peer_nonce{};           // of the host that does not lead only
+    wire::TrunkNonce peer_nonce{};           // only on the host that does not lead
     std::unique_ptr<FreshTrunkPort> port{};  // null: it was handed over
-    Instant since{};                         // it waits, or is used
+    Instant since{};                         // the time from which it waits or is used
     bool is_used() const { return !port; }
   };
 
@@ -96,10 +96,11 @@ class HostTrunk {
   const bool leads_;
   Acts acts_;
   std::shared_ptr<TrunkDevice> device_;
-  NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};  // or device_
-  std::optional<NoTrunk> told_;                                                   // to acts_
-  std::optional<NoTrunk> peer_none_;     // why the peer has no adapter to use
-  std::optional<wire::TrunkOffer> due_;  // of the peer, to be answered
+  NoTrunk none_{.state = wire::TrunkState::kPreparing,
+                .why = "being prepared"};  // why device_ is null
+  std::optional<NoTrunk> told_;            // the last reason passed to acts_
+  std::optional<NoTrunk> peer_none_;       // why the peer has no adapter to use
+  std::optional<wire::TrunkOffer> due_;    // the peer's offer that waits for an answer
   std::optional<Own> own_;
   std::uint64_t offers_ = 0;
   std::uint64_t last_number_;  // of a trunk

@@ -1,4 +1,4 @@
-// TrunkAddress is what one end of a trunk has to know of the other's queue pair.
+// TrunkAddress describes a queue pair to the other end of its trunk.
 //
 // Plain values.
 
@@ -12,7 +12,7 @@ namespace paravane::transport_hca {
 
 struct TrunkAddress {
   std::uint32_t qpn = 0;               // 24 bits
-  std::uint32_t psn = 0;               // that its first packet has; 24 bits
+  std::uint32_t psn = 0;               // of its first packet; 24 bits
   std::array<std::byte, 16> gid{};     // of the adapter's port; RoCE v2
   bool is_infiniband = false;          // else Ethernet
   std::uint16_t lid = 0;               // InfiniBand only

@@ -19,7 +19,7 @@ namespace paravane::transport_hca {
 struct TrunkAdapter {
   std::string device{};   // as in `rdma link show`, for example mlx5_0
   std::uint8_t port = 1;  // from 1
-  std::string address{};  // the IP address of its GID, if it has one; else the first GID is used
+  std::string address{};  // the IP address whose GID is preferred
 
   std::uint8_t traffic_class = 0;  // of its packets: the DSCP, and two bits that are 0
 
@@ -29,7 +29,7 @@ struct TrunkAdapter {
 // A TrunkPort that is not connected yet.
 class FreshTrunkPort : public TrunkPort {
  public:
-  // This end, for the peer.
+  // The address of this end, for the peer.
   virtual TrunkAddress address() const = 0;
   // Both ends must be connected before either sends. Errors: kIo.
   virtual Status connect(const TrunkAddress& peer) = 0;
@@ -40,12 +40,12 @@ class TrunkDevice {
   virtual ~TrunkDevice() = default;
   // Errors: kResourceExhausted: too little locked memory; kIo.
   virtual Result<std::unique_ptr<FreshTrunkPort>> make_port() = 0;
-  // Whether the host still has it. One that was removed may serve those that have it open, and not
-  // say so (Linux's rdma_rxe).
+  // Whether the host still has the device. A removed device may keep working for programs that have
+  // it open, and may report no event (Linux's rdma_rxe).
   virtual bool is_there() const = 0;
-  // Readable when the adapter has something to say.
+  // Readable when the adapter has an event.
   virtual int fd() const = 0;
-  // Takes what it has to say. Why the adapter is of no use any more; empty: it still is.
+  // Consumes the events. Returns why the adapter can no longer be used; empty: it can.
   virtual std::string take_trouble() = 0;
 };
 

@@ -1,6 +1,6 @@
-// TrunkMaker opens the RDMA adapter that channels are to go over, and arranges a trunk over it with
-// each host that has an adapter as well (HostTrunk). It opens the adapter again when that has gone
-// away and come back.
+// TrunkMaker opens the RDMA adapter for channels to other hosts, and arranges a trunk with each
+// host that also has an adapter (HostTrunk). If the adapter disappears and returns, it is opened
+// again.
 //
 // The work is done in a separate thread, because an adapter's driver takes longer than the worker
 // thread is allowed to spend on one task. Any thread may call the public functions.
@@ -35,12 +35,12 @@ class TrunkMaker {
     std::function<void(verbs::HostId, const wire::TrunkOffer&)> offer;
     std::function<void(verbs::HostId, const wire::TrunkReady&)> ready;
     std::function<void(verbs::HostId, MadeTrunk, const TrunkAdapter&)> made;
-    // There is no trunk to that host; one that was made is to end.
+    // No trunk to that host can exist. A trunk that was made must end.
     std::function<void(verbs::HostId, const NoTrunk&)> none;
   };
-  // How often an adapter that cannot be used is tried again.
+  // The interval at which an adapter that cannot be used is tried again.
   static constexpr Duration kTryEvery = std::chrono::seconds(1);
-  // How often it is looked whether the adapter is still there.
+  // The interval at which the presence of the adapter is checked.
   static constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
   // Errors: kIo.
@@ -49,28 +49,28 @@ class TrunkMaker {
   TrunkMaker(const TrunkMaker&) = delete;
   TrunkMaker& operator=(const TrunkMaker&) = delete;
 
-  // Ends the thread. What is told afterwards is not heard.
+  // Ends the thread. Later calls have no effect.
   void stop();
 
-  // The adapter to use; nullopt: none, because of `none`.
+  // Sets the adapter to use. nullopt: no adapter is used, for the reason in `none`.
   void set_adapter(std::optional<TrunkAdapter> adapter, NoTrunk none);
 
   // ---- The channel over TCP to a host ----
-  // It is open, and trunks are arranged in it. `leads`: this host has dialed it.
+  // The channel is open, and trunks are arranged in it. `leads`: this host has dialed it.
   void on_channel(verbs::HostId host, bool leads);
   void on_channel_lost(verbs::HostId host);
-  // Of several that come before the thread looks at them, the last counts.
+  // If several arrive before the thread handles them, only the last one counts.
   void on_offer(verbs::HostId host, const wire::TrunkOffer& offer);
   void on_ready(verbs::HostId host, const wire::TrunkReady& ready);
 
-  // The trunk with that number is of no use any more.
+  // The trunk with that number has failed.
   void on_lost(verbs::HostId host, std::uint64_t number, const std::string& reason);
-  // Ends a port that is not used any more, which may take an adapter's driver a while.
+  // Ends a port that is no longer used. The driver of the adapter may need a while for it.
   void retire(std::unique_ptr<TrunkPort> port);
 
  private:
-  // What a host has sent, and its channel has done, since the thread last looked. A host can send
-  // much, so there is one of each.
+  // The frames of a host and the events of its channel since the thread last handled them. A host
+  // can send any number of frames, so only the last one of each kind is kept.
   struct News {
     bool was_lost = false;
     std::optional<bool> leads{};  // of a new channel
@@ -104,9 +104,9 @@ class TrunkMaker {
   std::optional<TrunkAdapter> adapter_;
   std::shared_ptr<TrunkDevice> device_;
   NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};
-  Instant next_look_{};  // at the adapter, or for it
+  Instant next_look_{};  // when the adapter is checked, or opened, next
   std::map<verbs::HostId, HostTrunk> hosts_;
-  std::uint64_t last_number_ = 0;  // no trunk has a larger one
+  std::uint64_t last_number_ = 0;  // the largest number of a trunk
   LimitedLog log_;
   bool stopping_ = false;
   std::thread thread_;  // last member: starts after all others are constructed

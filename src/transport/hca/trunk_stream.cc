@@ -9,16 +9,16 @@
 namespace paravane::transport_hca {
 namespace {
 
-// When so many buffers were posted since the peer was told, it is told.
+// The peer is told when this many buffers were posted since it was last told.
 constexpr std::uint32_t kTellAt = kTrunkBuffers / 4;
 
-// What a message costs beside moving its bytes.
+// The cost of a message, in addition to that of moving its bytes.
 constexpr std::size_t kEffortOfMessage = 1024;
 
-// That come in one call without payload. A good peer sends one for each kTellAt of ours.
+// The limit of empty messages in one call. A correct peer sends one for every kTellAt of ours.
 constexpr std::uint32_t kMostEmpty = kTrunkBuffers;
 
-// Of a read() that has bytes already: messages may be short.
+// The limit of rounds in a read() that already has bytes, because messages may be short.
 constexpr int kMostRounds = 4;
 
 std::size_t bytes_of(std::span<const iovec> pieces) {
@@ -81,7 +81,7 @@ void TrunkStream::take(const TrunkCompletion& completion) {
   if (completion.bytes == 0 && arrived_.count() == 1) let_go_of_first();
 }
 
-// A peer cannot have fewer free buffers than before, nor more than all.
+// The number of a peer never decreases, and no peer has more free buffers than all of them.
 void TrunkStream::take_count(std::uint32_t posted) {
   if (posted - peer_posted_ > kTrunkBuffers || posted - sent_ > kTrunkBuffers) {
     return break_off("protocol: the host says that it has posted buffers that it cannot have");
@@ -89,7 +89,7 @@ void TrunkStream::take_count(std::uint32_t posted) {
   peer_posted_ = posted;
 }
 
-// And of empty messages behind it.
+// Lets go of the empty messages behind it, too.
 void TrunkStream::let_go_of_first() {
   taken_ = 0;
   do {
@@ -116,7 +116,7 @@ void TrunkStream::tell_count() {
   send(0);
 }
 
-// Where bytes go that come after the first `from`. Returns how many.
+// Copies received bytes to `to`, after its first `from` bytes. Returns the number of bytes.
 std::size_t TrunkStream::copy_out(std::span<const iovec> to, std::size_t from) {
   std::size_t copied = 0;
   for (const iovec& piece : to) {
@@ -160,7 +160,7 @@ IoResult TrunkStream::read(std::span<const iovec> to) {
   return result;
 }
 
-// The bytes after the first `skip`, into the first free buffer. Returns how many.
+// Copies the bytes after the first `skip` into the first free buffer. Returns their number.
 std::size_t TrunkStream::gather(std::span<const iovec> from, std::size_t skip) {
   const auto to = port_->send_buffer(free_.first());
   std::size_t have = 0;

@@ -1,11 +1,12 @@
 // TrunkStream carries a channel's bytes over the queue pair of an RDMA adapter, in messages of up
 // to one buffer. Each byte is copied once at either end.
 //
-// A message is sent only when the peer has a buffer for it. Each message says how many buffers its
-// sender has posted since the beginning; an end that has nothing to send says so with an empty
-// message. Data leaves the peer's last buffer for such a message, so both ends can always go on.
+// A message is sent only when the peer has a buffer for it. Each message contains the number of
+// buffers that its sender has posted since the beginning. An end without data sends this number in
+// an empty message. Data never uses the peer's last buffer, so there is always room for such a
+// message, and both ends can continue.
 //
-// The peer is hostile: a count that cannot be, and messages that bring nothing, are its own loss.
+// The peer is not trusted. An impossible number, or too many empty messages, end the stream.
 //
 // Owner thread only.
 
@@ -26,8 +27,8 @@ namespace paravane::transport_hca {
 
 class TrunkStream final : public transport_channel::Stream {
  public:
-  // `retire`: takes the port when the stream ends, because an adapter's driver may take a while to
-  // end it; null: it is ended at once, as it is where `retire` throws std::bad_alloc.
+  // `retire` takes the port when the stream ends, because the driver of the adapter may need a
+  // while to end it. Null, or if it throws std::bad_alloc: the port is ended at once.
   using Retire = std::function<void(std::unique_ptr<TrunkPort>)>;
   explicit TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire = nullptr);
   ~TrunkStream() override;
@@ -63,7 +64,7 @@ class TrunkStream final : public transport_channel::Stream {
   void take(const TrunkCompletion& completion);
   void take_count(std::uint32_t posted);
   void let_go_of_first();
-  // The peer's buffers that are free.
+  // The number of the peer's free buffers.
   std::uint32_t credits() const { return peer_posted_ - sent_; }
   bool send(std::uint32_t bytes);
   void tell_count();
@@ -79,14 +80,14 @@ class TrunkStream final : public transport_channel::Stream {
   std::uint32_t sent_ = 0;
   std::uint32_t peer_posted_ = kTrunkBuffers;
   std::uint32_t posted_ = kTrunkBuffers;
-  std::uint32_t told_ = kTrunkBuffers;  // of posted_: what the peer has been sent
+  std::uint32_t told_ = kTrunkBuffers;  // the last posted_ that was sent to the peer
 
-  Numbers free_;                                      // to send from
-  Numbers arrived_;                                   // that have received
+  Numbers free_;                                      // send buffers
+  Numbers arrived_;                                   // receive buffers with a message
   std::array<std::uint32_t, kTrunkBuffers> bytes_{};  // of each receive buffer's message
   std::uint32_t taken_ = 0;                           // of the first message in arrived_
-  std::uint32_t messages_ = 0;                        // that came in this call
-  std::uint32_t empty_ = 0;                           // of them
+  std::uint32_t messages_ = 0;                        // received in this call
+  std::uint32_t empty_ = 0;                           // those without data
 };
 
 }  // namespace paravane::transport_hca

@@ -56,9 +56,9 @@ class DeviceList {
   ibv_device** list_;
 };
 
-// Within the sandbox libibverbs asks the kernel for no driver's number, and finds those devices
-// alone whose name or PCI numbers tell their provider (not siw's, nor an rxe with another name).
-// So what was found before is kept.
+// In the sandbox, libibverbs cannot ask the kernel for the number of a driver. It finds only
+// devices whose name or PCI numbers identify the provider, so neither siw nor an rxe with another
+// name. The list that was read before is therefore kept.
 const DeviceList& found_at_first() {
   static const DeviceList list;
   return list;
@@ -117,7 +117,7 @@ Status VerbsDevice::open_context(ibv_device& device) {
                                            ibv_port_state_str(attributes_.state)));
 }
 
-// InfiniBand has one for sure.
+// A port of InfiniBand always has a GID.
 Status VerbsDevice::find_gid() {
   const bool is_roce = attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
   const std::uint32_t wanted = is_roce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;

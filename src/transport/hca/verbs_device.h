@@ -1,7 +1,7 @@
 // VerbsDevice is an RDMA adapter of this host, opened through libibverbs for trunks.
 //
-// The caller must have read the list of devices (load_providers()) before the sandbox, because that
-// loads code. open() is called by the user that uses the device: the kernel compares the two
+// load_providers() must be called before the sandbox is entered, because it loads code. open() must
+// be called as the user that uses the device, because the kernel compares the two
 // (ib_safe_file_access() in Linux).
 //
 // One thread at a time; ports that it has made may live on another thread.
@@ -21,7 +21,7 @@ namespace paravane::transport_hca {
 
 class VerbsDevice final : public TrunkDevice, public std::enable_shared_from_this<VerbsDevice> {
  public:
-  // Loads what libibverbs needs for the devices that there are now. False: there are none.
+  // Loads the code that libibverbs needs for the present devices. False: the host has no device.
   static bool load_providers();
 
   // Errors: as OpenTrunkDevice.
@@ -42,8 +42,8 @@ class VerbsDevice final : public TrunkDevice, public std::enable_shared_from_thi
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
   const ibv_port_attr& attributes() const { return attributes_; }
-  // Of the port; for RoCE v2 that of the adapter's address, else the first that is an IPv4 address,
-  // else the first.
+  // The GID of the port. For RoCE v2 it is the GID of the adapter's address if the port has it,
+  // else the first GID of an IPv4 address, else the first GID.
   const ibv_gid_entry& gid() const { return gid_; }
 
  private:

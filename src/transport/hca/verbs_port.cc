@@ -13,18 +13,18 @@
 namespace paravane::transport_hca {
 namespace {
 
-// Of work requests: a receive's number is its buffer's.
+// Marks the number of a send request. The number of a receive request is that of its buffer.
 constexpr std::uint64_t kSendMark = std::uint64_t{1} << 32;
 
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 
-// Of the buffers: the adapter alone.
+// Only the adapter has access to the buffers.
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
 
 // IBTA 9.7.5.2.8: 12 is 0.64 ms, 14 is 4.096 us * 2^14 = 67 ms, of which the adapter tries seven:
-// a peer that is gone is found out within half a second. Linux's rdma_rxe takes 7 retries for
-// retries without end. RNR is tried without end, since the channel's own clocks judge a peer that
-// takes nothing.
+// the loss of a peer is detected within half a second. Linux's rdma_rxe treats 7 retries as
+// unlimited. RNR retries are unlimited, because the channel's own clocks detect a peer that takes
+// nothing.
 constexpr std::uint8_t kRnrTimer = 12;
 constexpr std::uint8_t kTimeout = 14;
 constexpr std::uint8_t kRetries = 6;
