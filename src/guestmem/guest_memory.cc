@@ -118,6 +118,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   }
   const std::uint64_t more = wanted.mapped_bytes() - file->facts().mapped_bytes();
   if (Status room = make_room_for(more, 0); !room) return std::unexpected(room.error());
+  end_mapping_age();
   if (Status moved = file->remap(fd, wanted); !moved) return std::unexpected(moved.error());
   ++generation_;
   return file;
@@ -164,6 +165,7 @@ void GuestMemory::unmap(GuestAddr iova, std::uint64_t size) {
 
   auto range = ranges_.upper_bound(first);
   if (range != ranges_.begin()) --range;
+  if (range != ranges_.end() && range->first <= last) end_mapping_age();
   while (range != ranges_.end() && range->first <= last) {
     const auto current = range++;
     if (last_of(current->first, current->second.size) < first) continue;
@@ -197,8 +199,25 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
   gone_since_.reset();
 }
 
+// Before anything that was mapped is not any more.
+void GuestMemory::end_mapping_age() {
+  loans_.recall_all();
+  ++mapping_age_;
+}
+
+std::vector<GuestMemory::MappedFile> GuestMemory::writable_files() const {
+  std::vector<MappedFile> files;
+  for (const File& entry : files_) {
+    const MemoryFile::Facts& facts = entry.file->facts();
+    if (entry.idle() || !facts.writable || entry.file->failed()) continue;
+    files.push_back({.file = entry.file, .bytes = {entry.file->at(0), facts.mapped_bytes()}});
+  }
+  return files;
+}
+
 void GuestMemory::unmap_all() {
   owner_.check();
+  end_mapping_age();
   for (const auto& [first, range] : ranges_) gone_.add(first, last_of(first, range.size));
   gone_since_.reset();
   last_found_ = ranges_.end();
@@ -230,12 +249,14 @@ void GuestMemory::expire_files(Instant now) {
 void GuestMemory::set_dma_enabled(bool enabled) {
   owner_.check();
   if (enabled == dma_enabled()) return;
+  loans_.recall_all();
   open_epoch_ = enabled ? epoch_ : 0;
   ++generation_;
 }
 
 void GuestMemory::end_lists() {
   owner_.check();
+  loans_.recall_all();
   ++epoch_;
   if (dma_enabled()) open_epoch_ = epoch_;
   ++generation_;

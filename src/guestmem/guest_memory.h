@@ -32,6 +32,7 @@
 #include "guestmem/ended_mapping.h"
 #include "guestmem/extent.h"
 #include "guestmem/guest_addr.h"
+#include "guestmem/loans.h"
 #include "guestmem/page_list_account.h"
 
 namespace paravane {
@@ -129,6 +130,20 @@ class GuestMemory {
   // A number that changes whenever the result of an access to some address may change.
   std::uint64_t generation() const { return generation_; }
 
+  // What RDMA adapters of the host access. It is recalled before any of the memory ends.
+  Loans& loans() { return loans_; }
+
+  // A file of guest memory as this process has it mapped.
+  struct MappedFile {
+    std::shared_ptr<MemoryFile> file;  // keeps it mapped
+    std::span<std::byte> bytes;
+  };
+  // Those that can be written: an RDMA adapter can be given them as a whole.
+  std::vector<MappedFile> writable_files() const;
+  // A number that changes when what an RDMA adapter was given may no longer be what the guest has
+  // there: after a range was unmapped, or a file mapped again.
+  std::uint64_t mapping_age() const { return mapping_age_; }
+
   // True after any file of this guest has failed during an access (SIGBUS).
   bool failed() const;
 
@@ -213,6 +228,7 @@ class GuestMemory {
   std::uint64_t mapped_file_bytes() const;
   std::uint32_t free_file_number() const;
   // Removes the part of `range` that lies in [first, last].
+  void end_mapping_age();
   void cut(Ranges::iterator range, std::uint64_t first, std::uint64_t last);
   // Calls each(Piece) for the pieces of [addr, addr+length) in order, until one cannot be accessed.
   template <typename Each>
@@ -229,7 +245,9 @@ class GuestMemory {
   std::uint32_t large_without_file_ = 0;  // ranges
   MappingEnd mapping_end_;
   PageListAccount list_account_;
+  Loans loans_;
   std::uint64_t generation_ = 1;
+  std::uint64_t mapping_age_ = 1;
   // Only page lists of this epoch may be used. 0: DMA is off, and no list may be used. It is a
   // single number because every access checks it.
   std::uint64_t open_epoch_ = 0;

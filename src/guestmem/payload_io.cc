@@ -51,6 +51,12 @@ void find_failure(const ExtentList& list) {
 
 }  // namespace
 
+void list_lent(const ExtentList& list, std::vector<std::span<std::byte>>& places) {
+  for (const Extent& extent : list.extents()) {
+    places.emplace_back(ExtentAccess::host(extent), extent.size());
+  }
+}
+
 IoResult read_payload(PayloadStream& stream, const ExtentList& payload, std::uint64_t payload_bytes,
                       std::span<const std::span<std::byte>> after) {
   Pieces pieces;

@@ -56,6 +56,10 @@ IoResult read_payload(PayloadStream& stream, const ExtentList& payload, std::uin
 IoResult write_payload(PayloadStream& stream, std::span<const std::byte> before,
                        const ExtentList& payload, std::span<const std::byte> after = {});
 
+// The places of memory that is lent to an RDMA adapter (loans.h), which keeps them until the loan
+// is over. Appended to `places`.
+void list_lent(const ExtentList& list, std::vector<std::span<std::byte>>& places);
+
 // The CRC-32C of the first `bytes` of the list, continued from `so_far`, which is 0 at the start.
 std::uint32_t digest_payload(const ExtentList& list, std::uint64_t bytes, std::uint32_t so_far);
 std::uint32_t digest_bytes(std::span<const std::byte> bytes, std::uint32_t so_far);

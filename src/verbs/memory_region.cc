@@ -157,6 +157,7 @@ bool MemoryRegionTable::may_invalidate(PdNumber pd, std::uint32_t key) const {
 }
 
 void MemoryRegionTable::invalidate(std::uint32_t key) {
+  memory_.loans().recall_key(key);
   Region& region = *find(key);
   region.is_valid = false;
   region.set_pages({});
@@ -189,6 +190,7 @@ Status MemoryRegionTable::remove(std::uint32_t key) {
   if (region == nullptr || region->handle != key) {
     return fail(Errc::kNotFound, "memory region: no such key");
   }
+  memory_.loans().recall_key(key);
   const std::uint32_t index = key >> 8;
   line_of(region->pd).leave(region->place);
   regions_[index].reset();
@@ -222,6 +224,8 @@ AccessVerdict MemoryRegionTable::resolve(PdNumber pd, std::uint32_t key, std::ui
   Region* region = nullptr;
   const AccessVerdict verdict = judge(pd, key, addr, length, need, region);
   if (verdict != AccessVerdict::kOk) return verdict;
+  if (noted_keys_ != nullptr) [[unlikely]]
+    noted_keys_->push_back(key);
   if (region->is_dma) {
     return verdict_of(memory_.resolve(GuestAddr{addr}, length, memory_rights(need), out));
   }

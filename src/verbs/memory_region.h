@@ -85,7 +85,10 @@ class MemoryRegionTable {
 
   // While the table is closed, no key is valid and no region gives access to memory. The regions
   // still exist until they are removed.
-  void set_closed(bool closed) { closed_ = closed; }
+  void set_closed(bool closed) {
+    if (closed) memory_.loans().recall_all();
+    closed_ = closed;
+  }
 
   // Appends the extents of [addr, addr+length) to `out`; on anything but kOk
   // `out` is as it was. `need` is kAccessLocalWrite, a kAccessRemote* bit, or 0
@@ -115,6 +118,9 @@ class MemoryRegionTable {
   // The pages of the daemon's own memory that the region uses, rounded up; 0: there is no such key.
   std::uint32_t pages_kept(std::uint32_t key) const;
 
+  // From now on, resolve() appends the keys that it has granted to `keys`; nullptr: no longer.
+  void note_keys(std::vector<std::uint32_t>* keys) { noted_keys_ = keys; }
+
   // The total number of lookups of regions and of pieces of guest memory found in them.
   std::uint64_t touched() const { return touched_; }
 
@@ -132,6 +138,7 @@ class MemoryRegionTable {
   std::deque<Line<Region>> by_pd_;                // by number
   std::uint32_t count_ = 0;
   std::uint64_t touched_ = 0;
+  std::vector<std::uint32_t>* noted_keys_ = nullptr;
   bool closed_ = false;
   std::uint8_t next_low_byte_ = 0;  // varied, so that a stale key rarely fits its successor
 };

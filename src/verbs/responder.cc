@@ -475,6 +475,7 @@ void Responder::wait_for_ring(Instant now) {
 }
 
 void Responder::stop() {
+  qp_.adapter_.memory().loans().recall_queue_pair(qp_.number());
   end_placement();
   peer_waits_ = false;
   if (rare_ == nullptr) return;
