@@ -12,12 +12,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "channel_script.h"
 #include "fuzz_bytes.h"
 #include "guestmem/memory_failure.h"
+#include "lanes_stream.h"
 #include "promise.h"
 #include "testing/engine_rig.h"
 #include "testing/raw_peer.h"
@@ -40,7 +43,9 @@ constexpr std::int32_t kMostFrames = wire::kMaxBlockBytes / sizeof(wire::FrameHe
 class ChannelFuzz {
  public:
   explicit ChannelFuzz(FuzzBytes input) : input_(input), rig_(true, 16 << 20) {
-    sealed_ = (input_.u8() & 1) != 0;
+    const std::uint8_t how = input_.u8();
+    sealed_ = (how & 1) != 0;
+    has_lanes_ = (how & 2) != 0;
     attributes_.timeout = 10;  // 4 ms
     attributes_.retry_count = 1;
     attributes_.rnr_retry = 1;
@@ -107,14 +112,20 @@ class ChannelFuzz {
     const transport_channel::Seal::Key key{std::byte{3}};
     transport_channel::ChannelConfig config{.host = kPeer};
     if (sealed_) config.send_key = config.receive_key = key;
-    require(rig_.tcp(0)
-                .open(config, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets[0])),
-                      rig_.now())
-                .has_value());
+    config.seals_payload = !has_lanes_;
+    require(rig_.tcp(0).open(config, make_stream(UniqueFd(sockets[0])), rig_.now()).has_value());
     peer_.emplace(UniqueFd(sockets[1]),
-                  sealed_ ? std::optional<transport_channel::Seal::Key>(key) : std::nullopt);
+                  sealed_ ? std::optional<transport_channel::Seal::Key>(key) : std::nullopt,
+                  !has_lanes_);
     losses_ = rig_.losses(0).size();
     held_back_.clear();
+  }
+
+  // The trunks of before live on: their channels end when the new one is open.
+  std::unique_ptr<transport_channel::Stream> make_stream(UniqueFd socket) {
+    if (!has_lanes_) return std::make_unique<transport_tcp::SocketStream>(std::move(socket));
+    old_trunk_ = std::exchange(trunk_, FakeTrunk::make_pair());
+    return std::make_unique<LanesStream>(std::move(socket), *trunk_[0]);
   }
 
   void turns(unsigned count) {
@@ -235,6 +246,9 @@ class ChannelFuzz {
           rig_.know_peer(0);
         }
         return;
+      case ChannelAct::kLane: return lane();
+      case ChannelAct::kClear: return clear();
+      case ChannelAct::kPiece: return piece();
       case ChannelAct::kHoldBack: hold_back_ = input_.u8() * std::size_t{16}; return;
       case ChannelAct::kCount: return;
     }
@@ -247,7 +261,8 @@ class ChannelFuzz {
     frame.lowest_version.set(how % 16 == 15 ? 2 : 1);
     frame.highest_version.set(1);
     frame.incarnation.set(how / 16 % 4 == 3 ? 0 : 5);
-    frame.capabilities.set(how % 16 >= 8 ? wire::kTrunks : 0);
+    frame.capabilities.set((how % 16 >= 8 ? wire::kTrunks : 0) |
+                           (has_lanes_ && how % 4 != 3 ? wire::kLaneFrames : 0));
     add(frame);
   }
 
@@ -279,6 +294,8 @@ class ChannelFuzz {
     frame.opcode.set(opcode < 8 ? std::to_underlying(kOpcodes[opcode]) : input_.u8());
     frame.serial.set(some_serial());
     frame.length.set(opcode == 5 || opcode == 6 ? 8 : some_length());
+    const bool by_lane = has_lanes_ && input_.u8() % 2 != 0;
+    frame.by_lane.set(by_lane ? 1 : 0);
     const std::uint32_t region = input_.below(8);
     const EngineBuffer& buffer =
         region == 7 ? kept_.at(region % kAdapters) : offered_.at(region % kAdapters);
@@ -286,7 +303,60 @@ class ChannelFuzz {
     frame.rkey.set(buffer.key);
     frame.remote_addr.set((buffer.start + 7) / 8 * 8 + offset * 8 +
                           (offset >= 0xF0 ? kOfferedBytes - 3000 : 0));
-    add(frame, input_.u8());
+    add(frame, by_lane ? 0 : input_.u8());
+  }
+
+  std::uint32_t some_lane() { return input_.below(wire::kLanes + 2); }
+  void lane() {
+    const std::uint32_t which = input_.below(4);
+    const std::uint32_t number = some_lane();
+    const wire::Le8 name(static_cast<std::uint8_t>(number));
+    const bool is_lane = has_lanes_ && number >= 1 && number <= wire::kLanes;
+    switch (which) {
+      case 0: return add(wire::LaneOpen{.lane = name, .psn = Le32(hostile_number(input_))});
+      case 1: {
+        const std::uint32_t psn = is_lane ? trunk_[1]->join_lane(number) : 0;
+        return add(wire::LaneReady{.lane = name, .psn = Le32(psn)});
+      }
+      case 2: return add(wire::LaneClosed{.lane = name});
+      default:
+        if (is_lane) trunk_[0]->fail_lane(number);
+        return;
+    }
+  }
+  void clear() {
+    const std::uint32_t which = input_.below(3);
+    const Le32 link(some_link());
+    const Le64 serial(some_serial());
+    if (which == 2) return add(wire::AnswerDue{.link = link, .serial = serial});
+    const Le64 offset(some_length());
+    const Le32 bytes(static_cast<std::uint32_t>(some_length()));
+    const wire::Le8 lane(static_cast<std::uint8_t>(some_lane()));
+    const Le32 number(input_.u8() % 32U);
+    if (which == 1) {
+      return add(wire::ClearAnswer{.link = link,
+                                   .serial = serial,
+                                   .offset = offset,
+                                   .bytes = bytes,
+                                   .lane = lane,
+                                   .number = number});
+    }
+    add(wire::Clear{.link = link,
+                    .serial = serial,
+                    .offset = offset,
+                    .bytes = bytes,
+                    .lane = lane,
+                    .number = number});
+  }
+  // On the lane that most was posted for.
+  void piece() {
+    const std::uint64_t bytes = some_length() % (2 * wire::kLanePieceBytes);
+    const std::uint32_t number = input_.u8() % 32U;
+    const bool is_void = input_.u8() % 4 == 3;
+    if (!has_lanes_ || trunk_[0]->busy_lane() == 0) return;
+    lies_.emplace_back(bytes, std::byte{0xEE});
+    trunk_[1]->send_on_lane(trunk_[0]->busy_lane(), lies_.back(),
+                            number | (is_void ? wire::kVoidPiece : 0));
   }
 
   void plain() {
@@ -397,6 +467,7 @@ class ChannelFuzz {
       for (std::uint64_t i = 0; i < qp.posted; ++i) require(ids.at(i) == i);
     }
     for (std::size_t i = 0; i < kAdapters; ++i) {
+      require(vm(i).memory().loans().empty());
       require(vm(i).read(kept_.at(i), 0, kKeptBytes) == EngineVm::pattern(kKeptBytes, 7));
     }
   }
@@ -410,6 +481,10 @@ class ChannelFuzz {
   FuzzBytes input_;
   TcpRig rig_;
   bool sealed_ = true;
+  bool has_lanes_ = false;
+  std::array<std::unique_ptr<FakeTrunk>, 2> old_trunk_;
+  std::array<std::unique_ptr<FakeTrunk>, 2> trunk_;
+  std::deque<std::vector<std::byte>> lies_;  // that were sent
   verbs::QpAttributes attributes_ = default_attributes();
   std::unique_ptr<verbs::FabricPort> second_port_;
   std::unique_ptr<EngineVm> second_;

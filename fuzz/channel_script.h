@@ -1,5 +1,5 @@
 // The acts of channel_fuzz, for it and its seeds. An input begins with a byte: bit 0
-// says whether the channel is sealed. Then come acts.
+// says whether the channel is sealed, and bit 1 whether it has lanes. Then come acts.
 //
 // Links, queue pairs and serials are small numbers, so that most of what is said is
 // about something that is there.
@@ -13,7 +13,7 @@ namespace paravane::fake {
 enum class ChannelAct : std::uint8_t {
   kHello,      // versions
   kOpen,       // link, queue pair, what is wrong with it
-  kRequest,    // link, opcode, serial, length, region, offset, bytes inside
+  kRequest,    // link, opcode, serial, length, whether by a lane, region, offset, bytes inside
   kMore,       // link, offset, bytes inside
   kPlain,      // which: Ping, Pong, Abort, Close, Opened, Closed, Ready; link
   kAck,        // link, serial
@@ -34,6 +34,9 @@ enum class ChannelAct : std::uint8_t {
   kRegion,     // the region's key is taken away
   kForget,     // the directory forgets the host, or knows it again
   kHoldBack,   // bytes / 16: so much of the next record is sent with the one after it
+  kLane,       // which: open, ready, closed, or it fails; lane, number
+  kClear,      // which: Clear, ClearAnswer, AnswerDue; link, serial, offset, bytes, lane, number
+  kPiece,      // bytes, number, whether it is void: on a lane
   kCount,
 };
 

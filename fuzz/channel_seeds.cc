@@ -14,7 +14,9 @@ using paravane::fake::SeedBytes;
 
 class Script {
  public:
-  explicit Script(bool sealed) { seed_.u8(sealed ? 1 : 0); }
+  explicit Script(bool sealed, bool has_lanes = false) {
+    seed_.u8((sealed ? 1 : 0) | (has_lanes ? 2 : 0));
+  }
 
   Script& act(ChannelAct what, std::initializer_list<std::uint32_t> numbers = {}) {
     seed_.u8(static_cast<std::uint32_t>(what));
@@ -28,6 +30,39 @@ class Script {
  private:
   SeedBytes seed_;
 };
+
+// Lane 2 is that of the first adapter; its memory is registered by the first message.
+Script with_lanes(bool sealed) {
+  Script script(sealed, true);
+  script.greet()
+      .act(ChannelAct::kLane, {0, 2, 1, 0})
+      .end()
+      .act(ChannelAct::kTurns, {3})
+      .act(ChannelAct::kLane, {1, 2})
+      .act(ChannelAct::kOpen, {1, 0, 0})
+      .end();
+  for (std::uint32_t serial = 1; serial < 4; ++serial) {
+    script.act(ChannelAct::kRequest, {1, 0, serial, 0x8F, 1, 0, 0})
+        .end()
+        .act(ChannelAct::kTurns, {3});
+  }
+  script.act(ChannelAct::kPiece, {0x8F, 0, 0}).act(ChannelAct::kTurns, {3});
+  // A READ, and requests of our own.
+  script.act(ChannelAct::kRequest, {1, 4, 5, 0x8F, 1, 0, 0})
+      .end()
+      .act(ChannelAct::kClear, {1, 1, 5, 0, 0x8F, 2, 0})
+      .act(ChannelAct::kPost, {0, 1, 0x8F})
+      .act(ChannelAct::kPost, {0, 2, 0x8F})
+      .act(ChannelAct::kTurns, {4})
+      .act(ChannelAct::kClear, {0, 1, 1, 0, 0x8F, 2, 1})
+      .act(ChannelAct::kClear, {2, 1, 2})
+      .end()
+      .act(ChannelAct::kTurns, {3})
+      .act(ChannelAct::kLane, {2, 2})
+      .end()
+      .act(ChannelAct::kRegion, {0});
+  return script;
+}
 
 std::vector<Script> seeds() {
   std::vector<Script> all;
@@ -96,6 +131,7 @@ std::vector<Script> seeds() {
                       .act(ChannelAct::kForget, {1})
                       .act(ChannelAct::kMeet)
                       .greet());
+    all.push_back(with_lanes(sealed));
   }
   return all;
 }

@@ -76,6 +76,7 @@ TrunkMaker::Events TrunkFabric::events() {
           },
       .made = [this](HostId host, MadeTrunk made,
                      const TrunkAdapter& adapter) { give(host, std::move(made), adapter); },
+      .run_at_owner = [this](std::function<void()> act) { worker_.post(std::move(act)); },
       .none =
           [this](HostId host, const NoTrunk& none) {
             worker_.post([ports = &ports_, host, none] {
@@ -86,8 +87,16 @@ TrunkMaker::Events TrunkFabric::events() {
 
 void TrunkFabric::give(HostId host, MadeTrunk made, const TrunkAdapter& adapter) {
   auto stream = std::make_unique<transport_hca::TrunkStream>(
-      std::move(made.port), [maker = maker_.get()](std::unique_ptr<transport_hca::TrunkPort> port) {
-        maker->retire(std::move(port));
+      std::move(made.port),
+      [maker = maker_.get()](std::shared_ptr<transport_hca::TrunkPort> port,
+                             std::shared_ptr<transport_hca::RegisteredMemory> memory) {
+        maker->retire(std::move(port), std::move(memory));
+      },
+      std::move(made.memory),
+      [maker = maker_.get()](std::shared_ptr<transport_hca::TrunkPort> port,
+                             const transport_hca::LaneNumbers& numbers,
+                             std::function<void(bool)> done) {
+        maker->connect_lane(std::move(port), numbers, std::move(done));
       });
   auto trunk = std::make_shared<worker::Trunk>(worker::Trunk{.host = host,
                                                              .number = made.number,
@@ -119,7 +128,10 @@ void TrunkFabric::set_hca(const host::HcaChoice& choice) {
 }
 
 model::HcaMemory TrunkFabric::memory() const {
-  return {.device = device_, .bytes_per_host = transport_hca::kTrunkBytes, .most = lock_limit()};
+  return {.device = device_,
+          .bytes_per_host = transport_hca::kTrunkBytes,
+          .locks_vms = !config_.seals_payload,
+          .most = lock_limit()};
 }
 
 void TrunkFabric::on_channel(HostId host, bool leads) {

@@ -24,6 +24,12 @@ Result<std::unique_ptr<FreshTrunkPort>> FakeTrunkDevice::make_port() {
       });
 }
 
+Result<std::unique_ptr<transport_hca::MemoryRegistration>> FakeTrunkDevice::register_memory(
+    std::span<std::byte> /*bytes*/) {
+  if (!no_memory_.empty()) return paravane::fail(Errc::kResourceExhausted, no_memory_);
+  return std::make_unique<FakeRegistration>();
+}
+
 Status FakeTrunkDevice::connect(const std::shared_ptr<FakeTrunkEnd>& end, std::uint32_t peer) {
   if (!no_connection_.empty()) return paravane::fail(Errc::kIo, no_connection_);
   end->peer = net_->ends[peer];

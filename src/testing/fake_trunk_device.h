@@ -32,6 +32,8 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   explicit FakeTrunkDevice(std::shared_ptr<FakeTrunkNet> net);
 
   Result<std::unique_ptr<transport_hca::FreshTrunkPort>> make_port() override;
+  Result<std::unique_ptr<transport_hca::MemoryRegistration>> register_memory(
+      std::span<std::byte> bytes) override;
   bool is_there() const override { return is_there_; }
   int fd() const override { return event_.get(); }
   std::string take_trouble() override;
@@ -39,6 +41,7 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   // The error of make_port() and connect() from now on; empty: they succeed.
   void refuse_ports(std::string why) { no_port_ = std::move(why); }
   void refuse_connections(std::string why) { no_connection_ = std::move(why); }
+  void refuse_memory(std::string why) { no_memory_ = std::move(why); }
   // Removes the device, which keeps working for programs that have it open.
   void remove() { is_there_ = false; }
   // Fails all queue pairs, and reports an event.
@@ -53,6 +56,7 @@ class FakeTrunkDevice final : public transport_hca::TrunkDevice {
   UniqueFd event_;
   std::string no_port_;
   std::string no_connection_;
+  std::string no_memory_;
   std::string trouble_;
   bool is_infiniband_ = false;
   std::atomic<bool> is_there_ = true;

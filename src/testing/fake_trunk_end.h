@@ -18,15 +18,23 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "transport/hca/trunk_device.h"
+#include "wire/lane_frames.h"
 
 namespace paravane::fake {
 
 using transport_hca::kTrunkBufferBytes;
 using transport_hca::kTrunkBuffers;
+using transport_hca::LanePlace;
 using transport_hca::TrunkCompletion;
+
+class FakeRegistration final : public transport_hca::MemoryRegistration {
+ public:
+  std::uint32_t key() const override { return 1; }
+};
 
 struct FakeTrunkEnd {
   // Not filled: most tests use few of them.
@@ -46,6 +54,73 @@ struct FakeTrunkEnd {
 
   FakeTrunkEnd() : event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) posted.push_back(buffer);
+  }
+
+  // A queue pair beside it. What is posted is read and written when it is delivered.
+  struct Lane {
+    struct Send {
+      std::vector<LanePlace> places;
+      std::uint32_t immediate;
+    };
+    bool is_connected = false;
+    transport_hca::LaneNumbers numbers{};
+    std::deque<std::vector<LanePlace>> receives{};
+    std::deque<Send> sends{};
+  };
+
+  // What this end has sent on a lane, to places of the peer's. An end that the peer is not
+  // connected to is tried again without end.
+  void deliver_on_lane(std::uint32_t number) {
+    const std::shared_ptr<FakeTrunkEnd> to = peer.lock();
+    if (!to || failed || to->failed || hangs || holds_lanes) return;
+    Lane& own = lanes.at(number);
+    Lane& other = to->lanes.at(number);
+    const bool meet = own.is_connected && other.is_connected &&
+                      own.numbers.own_psn == other.numbers.peer_psn &&
+                      own.numbers.peer_psn == other.numbers.own_psn;
+    while (meet && !own.sends.empty() && !other.receives.empty()) {
+      const Lane::Send message = std::move(own.sends.front());
+      own.sends.pop_front();
+      const std::vector<LanePlace> places = std::move(other.receives.front());
+      other.receives.pop_front();
+      const std::optional<std::uint32_t> bytes = copy(message.places, places);
+      if (!bytes) {
+        complete({.kind = TrunkCompletion::Kind::kLaneFailed, .buffer = number});
+        to->complete({.kind = TrunkCompletion::Kind::kLaneFailed, .buffer = number});
+        return;
+      }
+      lane_bytes += *bytes;
+      to->complete({.kind = TrunkCompletion::Kind::kLaneReceived,
+                    .buffer = number,
+                    .bytes = *bytes,
+                    .immediate = message.immediate});
+      complete({.kind = TrunkCompletion::Kind::kLaneSent, .buffer = number});
+    }
+  }
+  // nullopt: it is longer than the places.
+  static std::optional<std::uint32_t> copy(std::span<const LanePlace> from,
+                                           std::span<const LanePlace> to) {
+    std::vector<std::byte> bytes;
+    for (const LanePlace& place : from) {
+      bytes.insert(bytes.end(), place.bytes.begin(), place.bytes.end());
+    }
+    std::size_t done = 0;
+    for (const LanePlace& place : to) {
+      const std::size_t part = std::min(place.bytes.size(), bytes.size() - done);
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(done), part, place.bytes.begin());
+      done += part;
+    }
+    if (done < bytes.size()) return std::nullopt;
+    return static_cast<std::uint32_t>(done);
+  }
+  void close_lane(std::uint32_t number) {
+    lanes.at(number) = {};
+    std::erase_if(completions, [number](const TrunkCompletion& completion) {
+      const bool is_of_lane = completion.kind == TrunkCompletion::Kind::kLaneSent ||
+                              completion.kind == TrunkCompletion::Kind::kLaneReceived ||
+                              completion.kind == TrunkCompletion::Kind::kLaneFailed;
+      return is_of_lane && completion.buffer == number;
+    });
   }
 
   void complete(const TrunkCompletion& completion) {
@@ -90,6 +165,9 @@ struct FakeTrunkEnd {
   std::deque<std::uint32_t> posted;
   std::deque<Message> waiting;
   std::deque<TrunkCompletion> completions;
+  std::array<Lane, wire::kLanes + 1> lanes;
+  bool holds_lanes = false;      // what is sent on them waits
+  std::uint64_t lane_bytes = 0;  // that were delivered to the peer
   std::uint64_t sent = 0;
   std::uint64_t sent_empty = 0;
   std::uint64_t waited = 0;
@@ -133,6 +211,28 @@ class FakeTrunkPort final : public transport_hca::FreshTrunkPort {
     const TrunkCompletion completion = end_->completions.front();
     end_->completions.pop_front();
     return completion;
+  }
+  bool connect_lane(const transport_hca::LaneNumbers& numbers) override {
+    FakeTrunkEnd::Lane& lane = end_->lanes.at(numbers.lane);
+    lane = {.is_connected = true, .numbers = numbers};
+    if (const auto peer = end_->peer.lock()) peer->deliver_on_lane(numbers.lane);
+    return !end_->failed;
+  }
+  void close_lane(std::uint32_t lane) override { end_->close_lane(lane); }
+  std::size_t most_places() const override { return 16; }
+  bool post_lane_receive(std::uint32_t lane, std::span<const LanePlace> places) override {
+    if (end_->failed) return false;
+    end_->lanes.at(lane).receives.emplace_back(places.begin(), places.end());
+    if (const auto peer = end_->peer.lock()) peer->deliver_on_lane(lane);
+    return true;
+  }
+  bool post_lane_send(std::uint32_t lane, std::span<const LanePlace> places,
+                      std::uint32_t immediate) override {
+    if (end_->failed) return false;
+    end_->lanes.at(lane).sends.push_back(
+        {.places = {places.begin(), places.end()}, .immediate = immediate});
+    end_->deliver_on_lane(lane);
+    return true;
   }
   bool arm() override {
     end_->armed = true;

@@ -107,7 +107,7 @@ void PathChangeRig::join() {
   for (Side& side : sides_) {
     const unsigned i = side.index;
     open(side, 0, std::make_unique<transport_tcp::SocketStream>(UniqueFd(sockets.at(i))));
-    open(side, 1, std::make_unique<transport_hca::TrunkStream>(trunk_.at(i)->port()));
+    open(side, 1, trunk_.at(i)->stream_with_lanes());
   }
 }
 

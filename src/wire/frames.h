@@ -45,6 +45,13 @@ enum class FrameKind : std::uint8_t {
   // Of a trunk (trunk_frames.h).
   kTrunkOffer = 40,
   kTrunkReady = 41,
+  // Of lanes (lane_frames.h).
+  kLaneOpen = 50,
+  kLaneReady = 51,
+  kLaneClosed = 52,
+  kClear = 53,
+  kAnswerDue = 54,
+  kClearAnswer = 55,
 };
 
 struct FrameHeader {
@@ -57,8 +64,9 @@ inline constexpr std::uint64_t kHelloMagic = 0x31'4C'4E'48'43'52'56'50;  // "PVR
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
 // Bits of Hello::capabilities.
-inline constexpr std::uint32_t kLongLives = 1;  // Open and Opened have LifeTops
-inline constexpr std::uint32_t kTrunks = 2;     // the frames of trunk_frames.h
+inline constexpr std::uint32_t kLongLives = 1;   // Open and Opened have LifeTops
+inline constexpr std::uint32_t kTrunks = 2;      // the frames of trunk_frames.h
+inline constexpr std::uint32_t kLaneFrames = 4;  // those of lane_frames.h
 
 struct Hello {
   static constexpr FrameKind kKind = FrameKind::kHello;
@@ -124,7 +132,8 @@ struct Request {
   Le64 serial;  // never 0
   Le8 opcode;   // verbs::WrOpcode; the numbers stand in docs/tcp-channel.md
   Le8 solicited;
-  std::array<Le8, 2> reserved{};
+  Le8 by_lane{};  // 1: the payload, or that of the answer, waits for a Clear (lane_frames.h)
+  Le8 reserved{};
   Le32 rkey;
   Le64 remote_addr;
   Le64 length;  // of the whole message, bytes

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "wire/frames.h"
+#include "wire/lane_frames.h"
 
 namespace paravane::wire {
 
@@ -43,6 +44,7 @@ struct TrunkOffer {
   Le32 qpn;
   Le32 psn;
   Le32 path_mtu_bytes;
+  std::array<Le32, kLanes> lane_qpns;  // the queue pairs of lanes 1 to kLanes
   GidBytes gid;
   TrunkNonce nonce;  // random; the keys of the trunk are made of both
 };

@@ -33,6 +33,9 @@ Result<std::unique_ptr<Channel>> Channel::create(const ChannelConfig& config,
   if (!open_seal) return std::unexpected(open_seal.error());
   channel->seal_ = std::move(*seal);
   channel->open_seal_ = std::move(*open_seal);
+  if (LanePort* lanes = channel->stream_->lanes(); lanes != nullptr && !channel->seals_payload()) {
+    channel->lanes_ = std::make_unique<Lanes>(*lanes, channel->counters_);
+  }
   channel->tail_.resize(channel->is_payload_sealed() ? wire::kMaxDirectBytes : kTailBytes);
   if (channel->seals_payload()) channel->out_.staged.resize(kStagedBytes);
   return channel;
@@ -63,6 +66,7 @@ void Channel::break_off(std::string reason) {
 
 void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered) {
   break_off("closed");
+  if (lanes_) lanes_->close_all();
   const std::optional<Sink> sink = std::exchange(sink_, std::nullopt);
   if (sink && sink->datagram) finder_.end_datagram(*sink->datagram, false, config_.host);
   if (OutboundDatagram* datagram = datagram_in_hand()) datagram->lose(now);
@@ -107,20 +111,34 @@ void Channel::forget(const OutboundDatagram& datagram) {
   if (out_.direct && out_.direct->datagram == &datagram) out_.direct->datagram = nullptr;
 }
 
-void Channel::forget_datagrams_for(verbs::AdapterId adapter) {
+std::string_view Channel::why_copied(verbs::AdapterId adapter) const {
+  if (config_.seals_payload) return "payload is sealed";
+  if (!peer_has_lanes_) return "the host does not receive them otherwise";
+  switch (lanes_->memory_of(adapter)) {
+    case MemoryState::kPreparing: return "memory is being registered";
+    case MemoryState::kRefused: return "memory cannot be registered";
+    case MemoryState::kNotWanted:
+    case MemoryState::kRegistered: break;
+  }
+  return "";
+}
+
+void Channel::forget(verbs::AdapterId adapter) {
   if (sink_ && sink_->datagram && sink_->datagram->adapter == adapter) sink_.reset();
+  if (lanes_) lanes_->forget(adapter);
 }
 
 // It may go away from now on.
 void Channel::let_go(InboundLink& link, std::uint32_t number) {
   inbound_.erase(number);
+  if (lanes_) lanes_->forget(link);
   if (sink_ && sink_->message == &link) sink_->message = nullptr;
   if (out_.direct && out_.direct->answer == &link) out_.direct->answer = nullptr;
 }
 
 bool Channel::has_work() const {
   if (broken()) return false;
-  if (readable_) return true;
+  if (readable_ || (lanes_ && lanes_->has_work())) return true;
   return !write_blocked_ &&
          (out_.in_progress || hello_due_ || ping_due_ || pong_due_ || trunk_offer_due_ ||
           trunk_ready_due_ || !datagrams_.empty() || !long_datagrams_.empty() ||
@@ -140,6 +158,9 @@ void Channel::poll(Instant now, verbs::Budget& budget) {
   if (std::exchange(sends_first_, false)) send(budget);
   // Answers go out in the same turn.
   if (!broken()) receive(budget);
+  if (lanes_ && !broken()) {
+    if (const Status good = lanes_->take_events(now); !good) break_off(good.error().message);
+  }
   if (!broken()) send(budget);
   sends_first_ = budget.spent();
 }
@@ -158,6 +179,7 @@ void Channel::keep_alive(Instant now) {
                      in_milliseconds(config_.answer_within) + ", or almost none");
   }
   lose_late_datagrams(now);
+  if (lanes_) lanes_->keep_alive(now);
   const Instant quiet_since = std::max(last_heard_, last_ping_);
   if (now - quiet_since < config_.ping_after) return;
   ping_due_ = true;
@@ -200,6 +222,7 @@ Instant Channel::next_look() const {
   if (broken()) return kNever;
   Instant next = std::min(std::max(last_heard_, last_drained_) + config_.dead_after,
                           std::max(last_heard_, last_ping_) + config_.ping_after);
+  if (lanes_) next = std::min(next, lanes_->next_look());
   for (const OutboundDatagram* datagram : {datagram_in_hand(), long_datagrams_.first()}) {
     if (datagram != nullptr) next = std::min(next, datagram->deadline());
   }

@@ -33,11 +33,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/counter.h"
 #include "base/instant.h"
 #include "base/line.h"
 #include "guestmem/extent.h"
+#include "transport/channel/channel_counters.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/lanes.h"
 #include "transport/channel/link_lives.h"
 #include "transport/channel/outbound_link.h"
 #include "transport/channel/outbox.h"
@@ -56,21 +57,6 @@ namespace paravane::transport_channel {
 
 class InboundLink;
 class OutboundDatagram;
-
-struct ChannelCounters {
-  CounterSet set;
-  Counter sent_bytes{set, "sent_bytes", "payload bytes sent"};
-  Counter received_bytes{set, "received_bytes", "payload bytes placed for peers"};
-  Counter staged_bytes{set, "staged_bytes", "payload bytes that were buffered"};
-  Counter records_sent{set, "records_sent", "records written"};
-  Counter records_received{set, "records_received", "records read"};
-  Counter datagrams_sent{set, "datagrams_sent", "datagrams sent"};
-  Counter datagrams_received{set, "datagrams_received", "datagrams received"};
-  Counter datagrams_held{set, "datagrams_held", "times a datagram had to wait for a full channel"};
-  Counter voided{set, "voided",
-                 "message fragments whose memory was unmapped while they were being sent"};
-  Counter damaged{set, "damaged", "message fragments received with a wrong digest"};
-};
 
 // Finds the queue pairs that a peer refers to. Implemented by the transport.
 class LinkFinder {
@@ -152,8 +138,12 @@ class Channel {
   // queue pair that had a request in progress.
   void lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered);
 
-  // Discards the datagram that is arriving for this adapter, if any.
-  void forget_datagrams_for(verbs::AdapterId adapter);
+  // Why long messages of an adapter are copied; empty: they are not, or there were none.
+  std::string_view why_copied(verbs::AdapterId adapter) const;
+
+  // The adapter is gone: discards the datagram that is arriving for it, if any, and what is
+  // registered of its memory.
+  void forget(verbs::AdapterId adapter);
   // Copies a datagram, to send it later. False: there is no room at the moment.
   bool send_datagram(const wire::Datagram& frame, const ExtentList& payload);
   bool send_datagram(const wire::Datagram& frame, std::span<const std::byte> payload);
@@ -187,6 +177,8 @@ class Channel {
   // The links that have something to send, within a frame or, if `is_long`, after the block.
   Turns<OutboundLink>& requests(bool is_long) { return is_long ? long_requests_ : requests_; }
   Turns<InboundLink>& answers(bool is_long) { return is_long ? long_answers_ : answers_; }
+  // nullptr: long messages go in the stream.
+  Lanes* lanes() { return peer_has_lanes_ ? lanes_.get() : nullptr; }
   // How much of a long message follows a block. The limit is lower for sealed payload, because the
   // receiver checks it before placing it and it should stay in the processor's cache meanwhile.
   std::uint64_t piece_bytes() const {
@@ -237,6 +229,7 @@ class Channel {
   void take_block();
   void take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes);
   void take_hello(const wire::Hello& frame);
+  bool take_lane_frame(const wire::RawFrame& frame);
   bool take_trunk_frame(const wire::RawFrame& frame);
   std::optional<LinkLives> lives_of(const wire::Open& frame, std::span<const std::byte> more) const;
   bool take_open(const wire::Open& frame, std::span<const std::byte> more);
@@ -277,6 +270,7 @@ class Channel {
 
   const ChannelConfig config_;
   std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Lanes> lanes_;  // of the stream; null: it has none, or payload is sealed
   LinkFinder& finder_;
   ExtentList& scratch_;
   std::string problem_;
@@ -293,6 +287,7 @@ class Channel {
   std::uint64_t peer_incarnation_ = 0;
   bool peer_has_long_lives_ = false;
   bool peer_knows_trunks_ = false;
+  bool peer_has_lanes_ = false;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
   std::unordered_map<std::uint32_t, InboundLink*> inbound_;

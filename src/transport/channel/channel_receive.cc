@@ -230,6 +230,16 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
       });
       break;
     case FrameKind::kDatagram: good = take_datagram(frame, direct_bytes); break;
+    case FrameKind::kClear: good = for_outbound<wire::Clear>(frame, &OutboundLink::on_clear); break;
+    case FrameKind::kAnswerDue:
+      good = for_outbound<wire::AnswerDue>(frame, &OutboundLink::on_answer_due);
+      break;
+    case FrameKind::kClearAnswer:
+      good = for_inbound<wire::ClearAnswer>(frame, &InboundLink::on_clear_answer);
+      break;
+    case FrameKind::kLaneOpen:
+    case FrameKind::kLaneReady:
+    case FrameKind::kLaneClosed: good = take_lane_frame(frame); break;
     case FrameKind::kTrunkOffer:
     case FrameKind::kTrunkReady: good = take_trunk_frame(frame); break;
     case FrameKind::kPadding:
@@ -255,6 +265,22 @@ void Channel::take_hello(const wire::Hello& hello) {
   peer_incarnation_ = hello.incarnation.get();
   peer_has_long_lives_ = (hello.capabilities.get() & wire::kLongLives) != 0;
   peer_knows_trunks_ = (hello.capabilities.get() & wire::kTrunks) != 0;
+  peer_has_lanes_ = lanes_ && (hello.capabilities.get() & wire::kLaneFrames) != 0;
+  if (peer_has_lanes_) lanes_->begin(now_);
+}
+
+bool Channel::take_lane_frame(const wire::RawFrame& frame) {
+  if (!peer_has_lanes_) return false;
+  if (frame.kind == FrameKind::kLaneOpen) {
+    const auto open = frame.as<wire::LaneOpen>();
+    return open && lanes_->on_open(*open);
+  }
+  if (frame.kind == FrameKind::kLaneClosed) {
+    const auto closed = frame.as<wire::LaneClosed>();
+    return closed && lanes_->on_closed(*closed);
+  }
+  const auto ready = frame.as<wire::LaneReady>();
+  return ready && lanes_->on_ready(*ready);
 }
 
 bool Channel::take_trunk_frame(const wire::RawFrame& frame) {

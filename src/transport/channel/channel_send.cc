@@ -77,7 +77,8 @@ void Channel::compose_own() {
                           .lowest_version = Le16(wire::kProtocolVersion),
                           .highest_version = Le16(wire::kProtocolVersion),
                           .capabilities = Le32((config_.long_lives ? wire::kLongLives : 0) |
-                                               (config_.arranges_trunks ? wire::kTrunks : 0)),
+                                               (config_.arranges_trunks ? wire::kTrunks : 0) |
+                                               (lanes_ ? wire::kLaneFrames : 0)),
                           .incarnation = Le64(config_.incarnation)});
   }
   if (std::exchange(ping_due_, false)) {
@@ -88,6 +89,7 @@ void Channel::compose_own() {
   }
   if (const auto offer = std::exchange(trunk_offer_due_, std::nullopt)) block.add(*offer);
   if (const auto ready = std::exchange(trunk_ready_due_, std::nullopt)) block.add(*ready);
+  if (lanes_ && lanes_->has_frames()) lanes_->compose(block);
   for (std::size_t i = 0; i < kMostEach && !closed_due_.empty(); ++i) {
     block.add(wire::Closed{.link = Le32(*closed_due_.begin())});
     closed_due_.erase(closed_due_.begin());

@@ -98,9 +98,10 @@ void ChannelTransport::attach(verbs::Adapter& adapter) {
 
 void ChannelTransport::detach(verbs::Adapter& adapter) {
   adapters_[std::to_underlying(adapter.id())] = nullptr;
+  adapter.memory().loans().recall_all();
   // Another may have its number soon.
   for (auto& [id, host] : hosts_) {
-    if (host.channel) host.channel->forget_datagrams_for(adapter.id());
+    if (host.channel) host.channel->forget(adapter.id());
   }
 }
 
@@ -219,6 +220,7 @@ std::optional<Outcome> ChannelTransport::submit(QueuePair& qp, const Path& path,
 }
 
 void ChannelTransport::cancel(QueuePair& qp) {
+  qp.adapter().memory().loans().recall_queue_pair(qp.number());
   QpLink* link = known_link_of(qp);
   if (link == nullptr) return;
   link->outbound.cancel();

@@ -23,11 +23,13 @@ constexpr std::size_t kMostAnswers = 256;
 
 // Of a link's turn.
 constexpr std::size_t kMostWords = 16;
+constexpr std::size_t kMostClears = 16;
 
 // What the longest turn of a link puts into a block.
 constexpr std::size_t kMostBackPerTurn =
     sizeof(wire::Opened) + sizeof(wire::LifeTop) + sizeof(wire::Ack) + sizeof(wire::Nak) +
-    sizeof(wire::Ready) + kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
+    sizeof(wire::Ready) + sizeof(wire::AnswerDue) + kMostClears * sizeof(wire::Clear) +
+    kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
 
 std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
   for (const WrOpcode opcode :
@@ -59,6 +61,7 @@ bool InboundLink::open(std::uint32_t number, const LinkLives& lives, Channel& ch
   if (is_other) return false;
   on_abort();
   leave();
+  clears_.clear();
   if (peer_life_ != lives.requester) refused_ = 0;
   heard_ = 0;
   qp_.responder().done().meet(lives.requester);
@@ -76,12 +79,13 @@ bool InboundLink::open(std::uint32_t number, const LinkLives& lives, Channel& ch
 }
 
 bool InboundLink::has_read(bool is_long) const {
-  return !reads_.empty() && (reads_.front().request.length >= wire::kDirectFrom) == is_long;
+  return !reads_.empty() && !reads_.front().by_lane &&
+         (reads_.front().request.length >= wire::kDirectFrom) == is_long;
 }
 
 bool InboundLink::has_short() const {
   return opened_due_ || ack_due_ || ready_due_ || refusal_due_ || !words_.empty() ||
-         has_read(false);
+         !clears_.empty() || leaves_lane() || is_answer_due() || has_read(false);
 }
 
 void InboundLink::join_lines() {
@@ -104,6 +108,7 @@ void InboundLink::on_channel_lost() {
   leave_lines();
   channel_ = nullptr;
   link_ = 0;
+  clears_.clear();
   words_.clear();
   reads_.clear();
   refusal_due_.reset();
@@ -117,6 +122,9 @@ bool InboundLink::is_connected() {
 }
 
 void InboundLink::on_abort() {
+  parked_.clear();
+  drop_reads_by_lane(0);
+  recall_pieces();
   message_.reset();
 }
 
@@ -124,11 +132,12 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
                              std::uint64_t direct_bytes, std::optional<Sink>& sink) {
   const std::optional<WrOpcode> opcode = opcode_of(frame.opcode.get());
   if (!opcode || frame.serial.get() == 0) return false;
-  if (verbs::brings_bytes(*opcode) && (!inside.empty() || direct_bytes != 0)) return false;
-  on_abort();
-  if (!is_connected()) {
-    leave();
-    return true;
+  const bool has_payload = !inside.empty() || direct_bytes != 0;
+  if (verbs::brings_bytes(*opcode) && has_payload) return false;
+  const bool by_lane = frame.by_lane.get() != 0;
+  if (by_lane && (channel_->lanes() == nullptr || verbs::is_atomic(*opcode) || has_payload ||
+                  frame.length.get() < wire::kLaneFrom)) {
+    return false;
   }
   const RemoteRequest request{.opcode = *opcode,
                               .solicited = frame.solicited.get() != 0,
@@ -140,7 +149,22 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
                               .compare_add = frame.compare_add.get(),
                               .swap = frame.swap.get(),
                               .serial = frame.serial.get()};
-  message_ = Message{.serial = request.serial, .length = request.length};
+  if (waits_for_lane()) return !has_payload && park(request, by_lane);
+  return act(request, by_lane, inside, direct_bytes, sink);
+}
+
+bool InboundLink::act(const RemoteRequest& request, bool by_lane, std::span<const std::byte> inside,
+                      std::uint64_t direct_bytes, std::optional<Sink>& sink) {
+  message_.reset();
+  if (!is_connected()) {
+    on_abort();
+    leave();
+    return true;
+  }
+  message_ = Message{.serial = request.serial,
+                     .length = request.length,
+                     .came_by_lane = by_lane && !verbs::brings_bytes(request.opcode),
+                     .by_lane = by_lane};
   heard_ = std::max(heard_, request.serial);
   if (qp_.responder().done().has(request.serial)) {
     answer_again(request);
@@ -148,9 +172,13 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
     begin(request);
   }
   if (link_ == 0) return true;  // no listener
-  if (verbs::brings_bytes(*opcode)) {
+  if (verbs::brings_bytes(request.opcode)) {
     message_.reset();
     return words_.size() + reads_.size() <= kMostAnswers;
+  }
+  if (by_lane) {
+    clear_pieces();
+    return true;
   }
   return take_payload(inside, direct_bytes, sink);
 }
@@ -170,7 +198,8 @@ void InboundLink::begin_answer(const RemoteRequest& request) {
     if (!is_done(found)) return refuse(found);
     words_.push_back({.serial = request.serial, .value = before});
   } else {
-    reads_.push_back({.request = request});
+    drop_reads_by_lane(request.serial);
+    reads_.push_back({.request = request, .by_lane = message_->by_lane});
   }
   if (const Outcome finished = message_->placement->finish(); !is_done(finished)) {
     return refuse(finished);
@@ -253,7 +282,9 @@ void InboundLink::on_placed(const Sink& sink, Arrival arrival) {
       finish();
     }
   }
-  if (message_ && message_->done == message_->length) message_.reset();
+  if (!message_ || message_->done < message_->length) return;
+  message_.reset();
+  act_on_parked();
 }
 
 void InboundLink::finish() {
@@ -268,6 +299,9 @@ void InboundLink::finish() {
 
 // Of the message under way; what is left of it is thrown away.
 void InboundLink::refuse(const Outcome& outcome) {
+  recall_pieces();
+  parked_.clear();  // what comes after it is dropped
+  message_->came_by_lane = false;
   message_->placement.reset();
   refused_ = message_->serial;
   refusal_due_ = Refusal{.serial = message_->serial, .outcome = outcome};
@@ -298,6 +332,15 @@ void InboundLink::compose(wire::BlockWriter& block) {
     // Over another path, more may have been executed.
     const std::uint64_t done = std::min(qp_.responder().done().last(), heard_);
     block.add(wire::Ack{.link = link, .serial = Le64(done)});
+  }
+  if (is_answer_due()) {
+    reads_.front().is_told = true;
+    block.add(wire::AnswerDue{.link = link, .serial = Le64(reads_.front().request.serial)});
+  }
+  if (leaves_lane()) clear_stream();
+  for (std::size_t i = 0; i < kMostClears && !clears_.empty(); ++i) {
+    block.add(clears_.front());
+    clears_.pop_front();
   }
   if (const auto refusal = std::exchange(refusal_due_, std::nullopt)) {
     wire::Nak frame;

@@ -18,6 +18,7 @@
 
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/lanes.h"
 #include "transport/channel/link_lives.h"
 #include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
@@ -31,7 +32,7 @@ namespace paravane::transport_channel {
 
 class Channel;
 
-class InboundLink {
+class InboundLink final : public LaneReceiver, public LaneSender {
  public:
   explicit InboundLink(verbs::QueuePair& qp) : qp_(qp) {}
   ~InboundLink();
@@ -48,6 +49,7 @@ class InboundLink {
                   std::uint64_t direct_bytes, std::optional<Sink>& sink);
   bool on_more(const wire::More& frame, std::span<const std::byte> inside,
                std::uint64_t direct_bytes, std::optional<Sink>& sink);
+  bool on_clear_answer(const wire::ClearAnswer& frame);
   void on_abort();
   void on_channel_lost();
 
@@ -56,6 +58,12 @@ class InboundLink {
   bool place(const Sink& sink, std::uint64_t from, std::uint64_t length, ExtentList& out);
   // All payload for the sink has arrived.
   void on_placed(const Sink& sink, Arrival arrival);
+
+  // ---- LaneReceiver ----
+  void on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_void) override;
+  void on_lane_closed() override;
+  // ---- LaneSender ----
+  void on_last_piece(std::uint64_t serial, bool is_there) override;
 
   // Adds the responses that fit into frames, up to the limit of one turn.
   void compose(wire::BlockWriter& block);
@@ -79,12 +87,28 @@ class InboundLink {
   struct Message {
     std::uint64_t serial;
     std::uint64_t length;
+    bool came_by_lane = false;                    // what comes behind it is parked
+    bool by_lane = false;                         // it still does, and not in the stream
     std::optional<verbs::Placement> placement{};  // none: its bytes are thrown away
     std::uint64_t done = 0;                       // bytes that came
+    // ---- By a lane ----
+    std::uint64_t cleared = 0;  // bytes
+    std::uint32_t pieces = 0;   // that are on their way
+    bool leaves_lane = false;   // the rest comes in the stream, when no piece is on its way
+    bool has_void = false;      // of the pieces, which follow each other
+  };
+  // A request without payload in the stream, that came while the payload of another one was on its
+  // way by a lane.
+  struct Parked {
+    verbs::RemoteRequest request;
+    bool by_lane;
   };
   struct Read {
     verbs::RemoteRequest request;
     std::uint64_t sent = 0;
+    bool by_lane = false;  // as the requester clears it
+    bool is_told = false;  // by_lane: that its turn has come
+    bool is_void = false;  // by_lane: no more pieces are sent
   };
   struct Word {
     std::uint64_t serial;
@@ -97,9 +121,29 @@ class InboundLink {
 
   bool is_connected();
   void leave();
+  bool act(const verbs::RemoteRequest& request, bool by_lane, std::span<const std::byte> inside,
+           std::uint64_t direct_bytes, std::optional<Sink>& sink);
+  // ---- Of messages by a lane: inbound_lane.cc ----
+  bool park(const verbs::RemoteRequest& request, bool by_lane);
+  bool waits_for_lane() const { return message_ && message_->came_by_lane; }
+  void act_on_parked();
+  void clear_pieces();
+  void clear_piece(Lanes& lanes);
+  bool leaves_lane() const {
+    return message_ && message_->by_lane && message_->leaves_lane && message_->pieces == 0;
+  }
+  void clear_stream();
+  void recall_pieces();
   void begin(const verbs::RemoteRequest& request);
   void answer_again(const verbs::RemoteRequest& request);
   void begin_answer(const verbs::RemoteRequest& request);
+  bool is_answer_due() const {
+    return !reads_.empty() && reads_.front().by_lane && !reads_.front().is_told;
+  }
+  Lanes::Sent send_piece(const wire::ClearAnswer& frame);
+  void drop_reads_by_lane(std::uint64_t from);
+  void ask_again_from(std::uint64_t serial);
+  bool send_rest(std::uint64_t serial, std::uint64_t offset);
   bool take_payload(std::span<const std::byte> inside, std::uint64_t direct_bytes,
                     std::optional<Sink>& sink);
   void take_inside(std::span<const std::byte> inside);
@@ -120,13 +164,16 @@ class InboundLink {
   std::uint64_t refused_ =
       0;  // serial; 0: none. What comes after it is dropped until it comes again
   std::optional<Message> message_;
+  std::deque<Parked> parked_;
 
   bool opened_due_ = false;
   bool ack_due_ = false;
   bool ready_due_ = false;
   std::optional<Refusal> refusal_due_;
+  std::deque<wire::Clear> clears_;
   std::deque<Word> words_;
   std::deque<Read> reads_;
+  std::optional<Read> unsure_;  // whether the peer has all of its answer
 };
 
 }  // namespace paravane::transport_channel

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "guestmem/payload.h"
 #include "transport/channel/channel.h"
@@ -18,10 +19,13 @@ using verbs::Outcome;
 
 namespace {
 
+// Of a turn.
+constexpr std::size_t kMostClears = 16;
+
 // What the longest turn of a link puts into a block.
 constexpr std::size_t kMostPerTurn = sizeof(wire::Abort) + sizeof(wire::Open) +
                                      sizeof(wire::LifeTops) + sizeof(wire::Request) +
-                                     wire::kDirectFrom;
+                                     kMostClears * sizeof(wire::ClearAnswer) + wire::kDirectFrom;
 
 wire::GidBytes bytes_of(const verbs::Gid& gid) {
   return gid.raw;
@@ -90,9 +94,11 @@ void OutboundLink::join_line() {
 }
 
 void OutboundLink::cancel() {
-  const bool half_sent = std::ranges::any_of(
-      requests_, [](const Outstanding& entry) { return entry.begun && !entry.is_sent(); });
-  requests_.clear();
+  const bool half_sent = std::ranges::any_of(requests_, [](const Outstanding& entry) {
+    return entry.begun && !entry.answered && (!entry.is_sent() || entry.by_lane);
+  });
+  drop_requests();
+  clears_.clear();
   if (!half_sent || link_ == 0) return;
   abort_due_ = true;
   join_line();
@@ -103,16 +109,26 @@ bool OutboundLink::on_channel_lost(Instant now) {
   link_ = 0;
   channel_ = nullptr;
   abort_due_ = false;
+  clears_.clear();
   if (requests_.empty()) return false;
-  requests_.clear();
+  drop_requests();
   qp_.on_outcome(kNoAnswer, now);
   return true;
 }
 
 OutboundLink::Outstanding* OutboundLink::next_to_send() {
+  std::uint32_t ahead = 0;  // of one that goes by a lane, which comes first at the peer
+  bool is_ahead = false;
   for (Outstanding& entry : requests_) {
     if (entry.failed) return nullptr;  // what follows will be submitted anew
-    if (!entry.answered && !entry.is_sent()) return &entry;
+    if (entry.answered) continue;
+    if (!entry.is_sent()) {
+      const bool may_go = !is_ahead || entry.begun || entry.brings_bytes() || entry.length == 0 ||
+                          can_go_by_lane(entry);
+      return may_go && ahead < wire::kMostAhead ? &entry : nullptr;
+    }
+    if (is_ahead) ++ahead;
+    is_ahead = is_ahead || (entry.by_lane && !entry.brings_bytes());
   }
   return nullptr;
 }
@@ -124,7 +140,8 @@ OutboundLink::Outstanding* OutboundLink::find(std::uint64_t serial) {
 
 bool OutboundLink::next_is_long() {
   const Outstanding* next = next_to_send();
-  return next != nullptr && !next->brings_bytes() && next->length >= wire::kDirectFrom;
+  return next != nullptr && !next->brings_bytes() && next->length >= wire::kDirectFrom &&
+         (next->begun || !can_go_by_lane(*next));
 }
 
 bool OutboundLink::wants_ping(const PeerSigns& signs) const {
@@ -137,8 +154,8 @@ Instant OutboundLink::silent_since(const PeerSigns& signs, Instant now) {
   Outstanding& oldest = requests_.front();
   if (!oldest.is_sent() || oldest.before_ping > signs.pings_sent) return kNever;
   const bool was_read = oldest.before_ping <= signs.pings_answered;
-  if (!oldest.is_due || was_read != oldest.was_read) oldest.due_since = now;
-  oldest.is_due = true;
+  if (!oldest.is_ping_out || was_read != oldest.was_read) oldest.due_since = now;
+  oldest.is_ping_out = true;
   oldest.was_read = was_read;
   const Instant since = std::max(oldest.due_since, last_answer_);
   // Answers that carry payload take turns at the peer's; all others go first.
@@ -148,16 +165,20 @@ Instant OutboundLink::silent_since(const PeerSigns& signs, Instant now) {
 
 bool OutboundLink::compose(wire::BlockWriter& block, std::optional<Direct>& direct) {
   if (block.room() < kMostPerTurn) return true;
+  for (std::size_t i = 0; i < kMostClears && !clears_.empty(); ++i) {
+    block.add(clears_.front());
+    clears_.pop_front();
+  }
   if (std::exchange(abort_due_, false)) block.add(wire::Abort{.link = Le32(link_)});
   deliver();
   Outstanding* next = next_to_send();
-  if (next == nullptr) return false;
+  if (next == nullptr) return !clears_.empty();
   if (!next->begun) {
     begin(*next, block, direct);
   } else {
     go_on(*next, block, direct);
   }
-  return next_to_send() != nullptr;
+  return next_to_send() != nullptr || !clears_.empty();
 }
 
 void OutboundLink::open(wire::BlockWriter& block) {
@@ -205,10 +226,12 @@ void OutboundLink::begin(Outstanding& next, wire::BlockWriter& block,
   frame.imm = request.imm;
   frame.compare_add.set(request.compare_add);
   frame.swap.set(request.swap);
+  next.by_lane = can_go_by_lane(next);
+  frame.by_lane.set(next.by_lane ? 1 : 0);
   last_begun_ = std::max(last_begun_, request.serial);
   next.begun = true;
   next.before_ping = channel_->next_ping();
-  if (next.brings_bytes()) {
+  if (next.brings_bytes() || next.by_lane) {
     block.add(frame);
   } else {
     add_payload(next, frame, block, direct);
@@ -272,14 +295,16 @@ void OutboundLink::deliver() {
     const Outstanding& oldest = requests_.front();
     if (oldest.failed) {
       const Outcome outcome = *oldest.failed;
-      requests_.clear();
+      drop_requests();
       return qp_.on_outcome(outcome, channel_->now());
     }
-    if (!oldest.answered) return;
+    if (!oldest.answered) break;
     requests_.pop_front();
     last_answer_ = channel_->now();
     qp_.on_outcome({}, channel_->now());
   }
+  // What waited for a message by a lane.
+  if (channel_ != nullptr && channel_->lanes() != nullptr && next_to_send() != nullptr) join_line();
 }
 
 bool OutboundLink::on_opened(const wire::Opened& frame, std::span<const std::byte> more) {
@@ -298,7 +323,7 @@ bool OutboundLink::on_opened(const wire::Opened& frame, std::span<const std::byt
 bool OutboundLink::on_closed(const wire::Closed& /*frame*/) {
   leave_channel();
   if (requests_.empty()) return true;
-  requests_.clear();
+  drop_requests();
   qp_.on_outcome(kNoAnswer, channel_->now());
   return true;
 }

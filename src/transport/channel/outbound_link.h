@@ -16,6 +16,7 @@
 #include "base/instant.h"
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/lanes.h"
 #include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
 #include "verbs/life.h"
@@ -23,6 +24,7 @@
 #include "verbs/transport.h"
 #include "wire/block_writer.h"
 #include "wire/frames.h"
+#include "wire/lane_frames.h"
 
 namespace paravane::transport_channel {
 
@@ -35,7 +37,7 @@ struct PeerSigns {
   Instant read_answers_moved;        // those of any link
 };
 
-class OutboundLink {
+class OutboundLink final : public LaneReceiver {
  public:
   explicit OutboundLink(verbs::QueuePair& qp) : qp_(qp) {}
   ~OutboundLink();
@@ -83,6 +85,12 @@ class OutboundLink {
   // All payload for the sink has arrived.
   void on_placed(const Sink& sink, Arrival arrival);
   bool on_ready(const wire::Ready& frame);
+  bool on_clear(const wire::Clear& frame);
+  bool on_answer_due(const wire::AnswerDue& frame);
+
+  // ---- LaneReceiver, of what READs bring ----
+  void on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_void) override;
+  void on_lane_closed() override;
 
   Turns<OutboundLink>::Place sending;  // among links with something to send
 
@@ -93,20 +101,37 @@ class OutboundLink {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;  // of a READ's bytes
     bool begun = false;          // the peer has heard of it
+    bool by_lane = false;        // its payload waits to be cleared
+    bool in_stream = false;      // by_lane, and what is left goes in the stream
+    bool is_void = false;        // by_lane: no more pieces are sent
+    std::uint64_t cleared = 0;   // by_lane: bytes
+    // ---- Of a READ by a lane ----
+    bool is_due = false;       // the peer has said that it answers it now
+    std::uint32_t pieces = 0;  // that are on their way
+    bool leaves_lane = false;  // the rest comes in the stream, when no piece is on its way
     bool answered = false;
     // The whole request is sent before the Ping with this number.
     std::uint64_t before_ping = 0;
-    bool is_due = false;    // that Ping is out
+    bool is_ping_out = false;
     bool was_read = false;  // and was answered
     Instant due_since{};    // the last of these was seen
     std::optional<verbs::Outcome> failed{};
 
     std::uint64_t serial() const { return request->serial; }
     bool brings_bytes() const { return verbs::brings_bytes(request->opcode); }
-    bool is_sent() const { return begun && (brings_bytes() || sent == length); }
+    bool waits_for_lane() const { return by_lane && !in_stream; }
+    bool is_sent() const { return begun && (brings_bytes() || waits_for_lane() || sent == length); }
   };
 
   bool knows_connection(const Channel& channel);
+  bool can_go_by_lane(const Outstanding& next);
+  Lanes::Sent send_piece(Outstanding& entry, const wire::Clear& frame);
+  void clear_pieces(Outstanding& entry);
+  void clear_piece(Outstanding& entry);
+  void clear_stream(Outstanding& entry);
+  // The adapter lets go of the memory of READs, before they are forgotten.
+  void recall_pieces();
+  void drop_requests();
   Outstanding* next_to_send();
   Outstanding* find(std::uint64_t serial);
   bool has_to_send();
@@ -134,6 +159,7 @@ class OutboundLink {
   bool abort_due_ = false;
   Instant last_answer_;  // that brought something forward
   std::deque<Outstanding> requests_;
+  std::deque<wire::ClearAnswer> clears_;
 };
 
 }  // namespace paravane::transport_channel

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "guestmem/payload_io.h"
+#include "transport/channel/lane_port.h"
 
 namespace paravane::transport_channel {
 
@@ -20,6 +21,8 @@ class Stream : public PayloadStream {
   virtual bool has_one_event() const { return false; }
   // Whether read() would return bytes that write() has come upon.
   virtual bool holds_bytes() const { return false; }
+  // The lanes beside it; nullptr: it has none.
+  virtual LanePort* lanes() { return nullptr; }
   // Why the last call returned kBroken, for the log.
   virtual std::string problem() const { return "the connection failed"; }
 };

@@ -24,6 +24,9 @@ wire::TrunkOffer offer_of(const TrunkAddress& address, std::uint64_t number,
   offer.qpn.set(address.qpn);
   offer.psn.set(address.psn);
   offer.path_mtu_bytes.set(address.path_mtu_bytes);
+  for (std::size_t i = 0; i < address.lane_qpns.size(); ++i) {
+    offer.lane_qpns.at(i).set(address.lane_qpns.at(i));
+  }
   std::transform(address.gid.begin(), address.gid.end(), offer.gid.begin(),
                  [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
   offer.nonce = nonce;
@@ -40,6 +43,10 @@ std::optional<TrunkAddress> address_of(const wire::TrunkOffer& offer) {
   const std::uint32_t mtu = address.path_mtu_bytes;
   const bool is_mtu = mtu >= kSmallestPathMtu && mtu <= kLargestPathMtu && std::has_single_bit(mtu);
   if (address.qpn > k24Bits || address.psn > k24Bits || !is_mtu) return std::nullopt;
+  for (std::size_t i = 0; i < address.lane_qpns.size(); ++i) {
+    address.lane_qpns.at(i) = offer.lane_qpns.at(i).get();
+    if (address.lane_qpns.at(i) > k24Bits) return std::nullopt;
+  }
   std::transform(offer.gid.begin(), offer.gid.end(), address.gid.begin(),
                  [](std::uint8_t byte) { return std::byte{byte}; });
   return address;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/instant.h"
+#include "transport/hca/registered_memory.h"
 #include "transport/hca/trunk_device.h"
 #include "wire/trunk_frames.h"
 
@@ -33,7 +34,8 @@ struct MadeTrunk {
   std::uint64_t number = 0;  // unique among the trunks to this host
   wire::TrunkNonce own{};    // of both offers
   wire::TrunkNonce peer{};
-  std::unique_ptr<FreshTrunkPort> port{};  // connected
+  std::unique_ptr<FreshTrunkPort> port{};      // connected
+  std::shared_ptr<RegisteredMemory> memory{};  // that the adapter can reach
 };
 
 class HostTrunk {

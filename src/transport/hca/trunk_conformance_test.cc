@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "testing/fake_trunk.h"
+#include "testing/lanes_rig.h"
 #include "testing/tcp_rig.h"
 #include "testing/transport_conformance.h"
 #include "transport/hca/trunk_stream.h"
@@ -30,5 +31,7 @@ struct FramesTrunkRig : TrunkRig {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(TrunkSealed, TransportConformance, TrunkRig);
 INSTANTIATE_TYPED_TEST_SUITE_P(TrunkSealedFrames, TransportConformance, FramesTrunkRig);
+
+INSTANTIATE_TYPED_TEST_SUITE_P(TrunkLanes, TransportConformance, LanesRig);
 
 }  // namespace paravane::fake

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/result.h"
+#include "transport/hca/registered_memory.h"
 #include "transport/hca/trunk_address.h"
 #include "transport/hca/trunk_port.h"
 
@@ -40,6 +42,10 @@ class TrunkDevice {
   virtual ~TrunkDevice() = default;
   // Errors: kResourceExhausted: too little locked memory; kIo.
   virtual Result<std::unique_ptr<FreshTrunkPort>> make_port() = 0;
+  // Lets the adapter read and write memory of this process, and nothing else. Errors:
+  // kResourceExhausted: too little locked memory; kIo.
+  virtual Result<std::unique_ptr<MemoryRegistration>> register_memory(
+      std::span<std::byte> bytes) = 0;
   // Whether the host still has the device. A removed device may keep working for programs that have
   // it open, and may report no event (Linux's rdma_rxe).
   virtual bool is_there() const = 0;

@@ -129,6 +129,7 @@ void TrunkMaker::on_device() {
 void TrunkMaker::lose_device(const NoTrunk& none) {
   if (device_) loop_->unwatch(device_->fd());
   device_.reset();
+  memory_.reset();
   none_ = none;
   share_device();
 }
@@ -143,6 +144,7 @@ void TrunkMaker::add(HostId id, bool leads) {
       .send_ready = [this, id](const wire::TrunkReady& ready) { events_.ready(id, ready); },
       .hand_over =
           [this, id](MadeTrunk trunk) {
+            trunk.memory = memory_of_device();
             last_number_ = std::max(last_number_, trunk.number);
             events_.made(id, std::move(trunk), *adapter_);
           },
@@ -203,8 +205,58 @@ void TrunkMaker::on_lost(HostId id, std::uint64_t number, const std::string& rea
   });
 }
 
-void TrunkMaker::retire(std::unique_ptr<TrunkPort> port) {
-  mailbox_.post([shared = std::make_shared<std::unique_ptr<TrunkPort>>(std::move(port))] {});
+void TrunkMaker::retire(std::shared_ptr<TrunkPort> port, std::shared_ptr<RegisteredMemory> memory) {
+  mailbox_.post([port = std::move(port), memory = std::move(memory)] {});
+}
+
+void TrunkMaker::connect_lane(std::shared_ptr<TrunkPort> port, const LaneNumbers& numbers,
+                              std::function<void(bool)> done) {
+  mailbox_.post([this, port = std::move(port), numbers, done = std::move(done)] {
+    events_.run_at_owner([done, connected = port->connect_lane(numbers)] { done(connected); });
+  });
+}
+
+std::shared_ptr<RegisteredMemory> TrunkMaker::memory_of_device() {
+  if (auto memory = memory_.lock()) return memory;
+  const auto self = std::make_shared<std::weak_ptr<RegisteredMemory>>();
+  auto memory = std::make_shared<RegisteredMemory>(RegisteredMemory::Acts{
+      .make =
+          [this, self, device = std::weak_ptr(device_)](RegisteredMemory::Wanted wanted) {
+            mailbox_.post([this, self, device,
+                           shared = std::make_shared<RegisteredMemory::Wanted>(std::move(wanted))] {
+              register_memory(device, *self, std::move(*shared));
+            });
+          },
+      .end =
+          [this](std::vector<RegisteredMemory::Region> regions) {
+            mailbox_.post([shared = std::make_shared<std::vector<RegisteredMemory::Region>>(
+                               std::move(regions))] {});
+          }});
+  *self = memory;
+  memory_ = memory;
+  return memory;
+}
+
+// All of it or none, since a VM's messages may lie anywhere. The files end at their owner.
+void TrunkMaker::register_memory(const std::weak_ptr<TrunkDevice>& device,
+                                 const std::weak_ptr<RegisteredMemory>& memory,
+                                 RegisteredMemory::Wanted wanted) {
+  auto made = std::make_shared<RegisteredMemory::Made>();
+  if (const auto known = device.lock()) {
+    for (const GuestMemory::MappedFile& file : wanted.files) {
+      auto registered = known->register_memory(file.bytes);
+      if (!registered) {
+        log_.warn(now(), "trunks: memory of a VM is copied: {}", registered.error().message);
+        made->regions.clear();
+        break;
+      }
+      made->regions.push_back({.bytes = file.bytes, .registration = std::move(*registered)});
+    }
+  }
+  made->wanted = std::move(wanted);
+  events_.run_at_owner([made, memory] {
+    if (const auto owner = memory.lock()) owner->take(std::move(*made));
+  });
 }
 
 }  // namespace paravane::transport_hca

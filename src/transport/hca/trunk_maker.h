@@ -22,6 +22,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "transport/hca/host_trunk.h"
+#include "transport/hca/registered_memory.h"
 #include "transport/hca/trunk_device.h"
 #include "verbs/fabric_port.h"
 
@@ -35,6 +36,8 @@ class TrunkMaker {
     std::function<void(verbs::HostId, const wire::TrunkOffer&)> offer;
     std::function<void(verbs::HostId, const wire::TrunkReady&)> ready;
     std::function<void(verbs::HostId, MadeTrunk, const TrunkAdapter&)> made;
+    // Runs it on the thread that owns the trunks.
+    std::function<void(std::function<void()>)> run_at_owner;
     // No trunk to that host can exist. A trunk that was made must end.
     std::function<void(verbs::HostId, const NoTrunk&)> none;
   };
@@ -65,8 +68,12 @@ class TrunkMaker {
 
   // The trunk with that number has failed.
   void on_lost(verbs::HostId host, std::uint64_t number, const std::string& reason);
-  // Ends a port that is no longer used. The driver of the adapter may need a while for it.
-  void retire(std::unique_ptr<TrunkPort> port);
+  // Ends a port that is no longer used, and memory that no port uses any more. The driver of the
+  // adapter may need a while for it.
+  void retire(std::shared_ptr<TrunkPort> port, std::shared_ptr<RegisteredMemory> memory);
+  // As TrunkLanes::Connect.
+  void connect_lane(std::shared_ptr<TrunkPort> port, const LaneNumbers& numbers,
+                    std::function<void(bool)> done);
 
  private:
   // The frames of a host and the events of its channel since the thread last handled them. A host
@@ -91,6 +98,10 @@ class TrunkMaker {
   void on_device();
   void lose_device(const NoTrunk& none);
   void share_device();
+  std::shared_ptr<RegisteredMemory> memory_of_device();
+  void register_memory(const std::weak_ptr<TrunkDevice>& device,
+                       const std::weak_ptr<RegisteredMemory>& memory,
+                       RegisteredMemory::Wanted wanted);
 
   const OpenTrunkDevice open_;
   const Events events_;
@@ -103,6 +114,7 @@ class TrunkMaker {
   // ---- This object's thread ----
   std::optional<TrunkAdapter> adapter_;
   std::shared_ptr<TrunkDevice> device_;
+  std::weak_ptr<RegisteredMemory> memory_;  // of device_, while a trunk uses it
   NoTrunk none_{.state = wire::TrunkState::kPreparing, .why = "being prepared"};
   Instant next_look_{};  // when the adapter is checked, or opened, next
   std::map<verbs::HostId, HostTrunk> hosts_;

@@ -36,6 +36,7 @@ class TrunkMakerTest : public testing::Test {
              [this](HostId, MadeTrunk trunk, const TrunkAdapter& adapter) {
                note([&] { made_.push_back(std::move(trunk)), device_ = adapter.device; });
              },
+         .run_at_owner = [this](const std::function<void()>& act) { note(act); },
          .none = [this](HostId, const NoTrunk& none) { note([&] { nones_.push_back(none); }); }});
     EXPECT_TRUE(made);
     maker_ = std::move(*made);

@@ -25,11 +25,28 @@ struct TrunkCompletion {
     kSent,      // the buffer is free again
     kReceived,  // the buffer has `bytes` of a message
     kFailed,    // the queue pair has failed
+    // ---- Of a lane, whose number is in `buffer` ----
+    kLaneSent,      // its oldest message
+    kLaneReceived,  // `bytes` in the places of its oldest receive
+    kLaneFailed,    // it is of no use until it is connected anew
   };
   Kind kind = Kind::kFailed;
   std::uint32_t buffer = 0;
   std::uint32_t bytes = 0;
   std::uint32_t immediate = 0;  // of the message, as the peer's post_send() had it
+};
+
+// A piece of guest memory, and the key by which the adapter reaches it.
+struct LanePlace {
+  std::span<std::byte> bytes;
+  std::uint32_t key = 0;
+};
+
+// The sequence numbers that the first packets of a lane have.
+struct LaneNumbers {
+  std::uint32_t lane = 0;  // from 1
+  std::uint32_t own_psn = 0;
+  std::uint32_t peer_psn = 0;
 };
 
 class TrunkPort {
@@ -54,6 +71,21 @@ class TrunkPort {
   // Consumes the event that made fd() readable. False: no event has arrived.
   virtual bool take_event() = 0;
   virtual int fd() const = 0;
+
+  // ---- Lanes (wire/lane_frames.h) ---- Queue pairs beside the port's own, whose completions come
+  // with its own. At first none is connected.
+
+  // False: it cannot be connected. Takes as long as the kernel needs to find the peer; any thread,
+  // while no other uses that lane.
+  virtual bool connect_lane(const LaneNumbers& numbers) = 0;
+  // When it returns, the adapter accesses nothing that was posted, and no completion of it comes
+  // any more. REQUIRES: it was connected.
+  virtual void close_lane(std::uint32_t lane) = 0;
+  virtual std::size_t most_places() const = 0;
+  // False: the lane is of no use.
+  virtual bool post_lane_receive(std::uint32_t lane, std::span<const LanePlace> places) = 0;
+  virtual bool post_lane_send(std::uint32_t lane, std::span<const LanePlace> places,
+                              std::uint32_t immediate) = 0;
 
   // The reason why the port has failed, for the log.
   virtual std::string problem() const = 0;

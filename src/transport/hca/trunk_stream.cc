@@ -34,9 +34,16 @@ TrunkStream::TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire)
   for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) free_.push(buffer);
 }
 
+TrunkStream::TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire,
+                         std::shared_ptr<RegisteredMemory> memory, TrunkLanes::Connect connect)
+    : TrunkStream(std::move(port), std::move(retire)) {
+  lanes_.emplace(port_, std::move(memory), std::move(connect));
+}
+
 // Without memory for handing the port over, it is ended here.
 TrunkStream::~TrunkStream() {
-  if (retire_) runs_in_memory([this] { retire_(std::move(port_)); });
+  if (!retire_) return;
+  runs_in_memory([this] { retire_(std::move(port_), lanes_ ? lanes_->memory() : nullptr); });
 }
 
 void TrunkStream::break_off(std::string problem) {
@@ -69,6 +76,11 @@ void TrunkStream::take(const TrunkCompletion& completion) {
   switch (completion.kind) {
     case TrunkCompletion::Kind::kSent: free_.push(completion.buffer); return;
     case TrunkCompletion::Kind::kFailed: return break_off(port_->problem());
+    case TrunkCompletion::Kind::kLaneSent:
+    case TrunkCompletion::Kind::kLaneReceived:
+    case TrunkCompletion::Kind::kLaneFailed:
+      if (lanes_) lanes_->note(completion);
+      return;
     case TrunkCompletion::Kind::kReceived: break;
   }
   ++messages_;

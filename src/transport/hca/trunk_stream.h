@@ -17,10 +17,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "transport/channel/stream.h"
+#include "transport/hca/trunk_lanes.h"
 #include "transport/hca/trunk_port.h"
 
 namespace paravane::transport_hca {
@@ -29,8 +31,11 @@ class TrunkStream final : public transport_channel::Stream {
  public:
   // `retire` takes the port when the stream ends, because the driver of the adapter may need a
   // while to end it. Null, or if it throws std::bad_alloc: the port is ended at once.
-  using Retire = std::function<void(std::unique_ptr<TrunkPort>)>;
+  using Retire = std::function<void(std::shared_ptr<TrunkPort>, std::shared_ptr<RegisteredMemory>)>;
   explicit TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire = nullptr);
+  // With lanes. REQUIRES: `retire`, which may be called while a lane is being connected.
+  TrunkStream(std::unique_ptr<TrunkPort> port, Retire retire,
+              std::shared_ptr<RegisteredMemory> memory, TrunkLanes::Connect connect);
   ~TrunkStream() override;
   TrunkStream(const TrunkStream&) = delete;
   TrunkStream& operator=(const TrunkStream&) = delete;
@@ -38,6 +43,7 @@ class TrunkStream final : public transport_channel::Stream {
   int fd() const override { return port_->fd(); }
   bool has_one_event() const override { return true; }
   bool holds_bytes() const override { return arrived_.count() > 0; }
+  transport_channel::LanePort* lanes() override { return lanes_ ? &*lanes_ : nullptr; }
   IoResult read(std::span<const iovec> to) override;
   IoResult write(std::span<const iovec> from) override;
   std::string problem() const override { return problem_; }
@@ -71,8 +77,9 @@ class TrunkStream final : public transport_channel::Stream {
   std::size_t copy_out(std::span<const iovec> to, std::size_t from);
   std::size_t gather(std::span<const iovec> from, std::size_t skip);
 
-  std::unique_ptr<TrunkPort> port_;
+  std::shared_ptr<TrunkPort> port_;
   Retire retire_;
+  std::optional<TrunkLanes> lanes_;
   std::string problem_;
   bool armed_ = false;
 

@@ -177,10 +177,11 @@ TEST_F(TrunkStreamTest, AnAdapterThatFailsEndsTheStream) {
 TEST_F(TrunkStreamTest, WithoutMemoryToRetireThePortItEndsAtOnce) {
   const auto held = std::make_shared<int>(0);
   {
-    TrunkStream stream(trunks_[1]->port(), [held](std::unique_ptr<TrunkPort> port) {
-      EXPECT_NE(port, nullptr);
-      throw std::bad_alloc();
-    });
+    TrunkStream stream(trunks_[1]->port(),
+                       [held](const std::shared_ptr<TrunkPort>& port, const auto&) {
+                         EXPECT_NE(port, nullptr);
+                         throw std::bad_alloc();
+                       });
     EXPECT_EQ(held.use_count(), 2);
   }
   EXPECT_EQ(held.use_count(), 1);

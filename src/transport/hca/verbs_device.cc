@@ -75,6 +75,24 @@ ibv_device* find_device(const DeviceList& now, const std::string& name) {
   return device != nullptr && is_there_still(*device) ? device : nullptr;
 }
 
+// Of guest memory: the adapter alone.
+constexpr int kGuestMemoryAccess = IBV_ACCESS_LOCAL_WRITE;
+
+class VerbsRegistration final : public MemoryRegistration {
+ public:
+  VerbsRegistration(std::shared_ptr<VerbsDevice> device, ibv_mr* region)
+      : device_(std::move(device)), region_(region) {}
+  ~VerbsRegistration() override { ibv_dereg_mr(region_); }
+  VerbsRegistration(const VerbsRegistration&) = delete;
+  VerbsRegistration& operator=(const VerbsRegistration&) = delete;
+
+  std::uint32_t key() const override { return region_->lkey; }
+
+ private:
+  const std::shared_ptr<VerbsDevice> device_;
+  ibv_mr* const region_;
+};
+
 }  // namespace
 
 bool VerbsDevice::load_providers() {
@@ -146,6 +164,15 @@ Result<std::unique_ptr<FreshTrunkPort>> VerbsDevice::make_port() {
   auto port = VerbsPort::create(shared_from_this());
   if (!port) return std::unexpected(port.error());
   return std::move(*port);
+}
+
+Result<std::unique_ptr<MemoryRegistration>> VerbsDevice::register_memory(
+    std::span<std::byte> bytes) {
+  ibv_mr* region = ibv_reg_mr(domain_.get(), bytes.data(), bytes.size(), kGuestMemoryAccess);
+  if (region != nullptr) return std::make_unique<VerbsRegistration>(shared_from_this(), region);
+  const Errc code = errno == ENOMEM ? Errc::kResourceExhausted : Errc::kIo;
+  return fail_by_system(code, fmt::format("{}: cannot register {} bytes", name(), bytes.size()),
+                        errno);
 }
 
 bool VerbsDevice::is_there() const {

@@ -32,6 +32,7 @@ class VerbsDevice final : public TrunkDevice, public std::enable_shared_from_thi
 
   // ---- TrunkDevice ----
   Result<std::unique_ptr<FreshTrunkPort>> make_port() override;
+  Result<std::unique_ptr<MemoryRegistration>> register_memory(std::span<std::byte> bytes) override;
   bool is_there() const override;
   int fd() const override { return context_->async_fd; }
   std::string take_trouble() override;

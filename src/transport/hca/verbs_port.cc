@@ -15,6 +15,16 @@ namespace {
 
 // Marks the number of a send request. The number of a receive request is that of its buffer.
 constexpr std::uint64_t kSendMark = std::uint64_t{1} << 32;
+// Of a lane's: its number and its life.
+constexpr std::uint64_t kLaneMark = std::uint64_t{1} << 33;
+constexpr std::uint64_t number_of(std::uint32_t lane, std::uint32_t life) {
+  return kLaneMark | (std::uint64_t{life} << 40) | lane;
+}
+// The lives that are told apart: a queue holds completions of few.
+constexpr std::uint32_t kLives = 1 << 20;
+
+// Places of a piece: 64 KiB of scattered pages, as most adapters take them.
+constexpr std::uint32_t kMostPlaces = 18;
 
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 
@@ -44,6 +54,7 @@ Result<std::unique_ptr<VerbsPort>> VerbsPort::create(std::shared_ptr<VerbsDevice
   std::unique_ptr<VerbsPort> port(new VerbsPort(std::move(device)));
   if (const Status made = port->make_objects(); !made) return std::unexpected(made.error());
   if (const Status made = port->make_queue_pair(); !made) return std::unexpected(made.error());
+  if (const Status made = port->make_lanes(); !made) return std::unexpected(made.error());
   return port;
 }
 
@@ -63,7 +74,9 @@ Status VerbsPort::make_objects() {
   }
   if (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0)
     return fail_by_system(Errc::kIo, name, errno);
-  constexpr int kCompletions = 2 * static_cast<int>(kTrunkBuffers);
+  // Of a lane also those of its last life.
+  constexpr int kCompletions =
+      static_cast<int>(2 * kTrunkBuffers + 4 * wire::kLanes * wire::kLaneDepth);
   cq_.reset(ibv_create_cq(device_->context(), kCompletions, nullptr, channel_.get(), 0));
   if (!cq_) return fail_by_system(Errc::kIo, fmt::format("{}: no completion queue", name), errno);
   return {};
@@ -79,18 +92,45 @@ Status VerbsPort::make_queue_pair() {
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   qp_.reset(ibv_create_qp(device_->domain(), &init));
   if (!qp_) return fail_by_system(Errc::kIo, fmt::format("{}: no queue pair", name), errno);
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = device_->port();
-  attributes.qp_access_flags = 0;
-  const int error = ibv_modify_qp(
-      qp_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-  if (error != 0) return fail_by_system(Errc::kIo, fmt::format("{}: queue pair", name), error);
+  if (const int error = prepare(qp_.get()); error != 0)
+    return fail_by_system(Errc::kIo, fmt::format("{}: queue pair", name), error);
   if (::getrandom(&psn_, sizeof psn_, 0) != sizeof psn_)
     return fail_by_system(Errc::kIo, "", errno);
   psn_ &= kPsnMask;
   for (std::uint32_t buffer = 0; buffer < kTrunkBuffers; ++buffer) {
     if (!post_receive(buffer)) return fail(Errc::kIo, problem_);
+  }
+  return {};
+}
+
+// The peer may neither read nor write by it.
+int VerbsPort::prepare(ibv_qp* qp) const {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = device_->port();
+  attributes.qp_access_flags = 0;
+  return ibv_modify_qp(qp, &attributes,
+                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+Status VerbsPort::make_lanes() {
+  const std::string& name = device_->name();
+  ibv_device_attr limits{};
+  if (const int error = ibv_query_device(device_->context(), &limits); error != 0) {
+    return fail_by_system(Errc::kIo, name, error);
+  }
+  most_places_ = std::min(kMostPlaces, static_cast<std::uint32_t>(std::max(1, limits.max_sge)));
+  for (std::uint32_t number = 1; number <= wire::kLanes; ++number) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq_.get();
+    init.qp_type = IBV_QPT_RC;
+    init.sq_sig_all = 1;
+    init.cap.max_send_wr = init.cap.max_recv_wr = wire::kLaneDepth;
+    init.cap.max_send_sge = init.cap.max_recv_sge = static_cast<std::uint32_t>(most_places_);
+    lanes_.at(number).qp.reset(ibv_create_qp(device_->domain(), &init));
+    if (!lanes_.at(number).qp) {
+      return fail_by_system(Errc::kIo, fmt::format("{}: no queue pair for a lane", name), errno);
+    }
   }
   return {};
 }
@@ -103,16 +143,29 @@ TrunkAddress VerbsPort::address() const {
       .lid = device_->attributes().lid,
       .path_mtu_bytes = bytes_of(device_->attributes().active_mtu)};
   std::memcpy(address.gid.data(), device_->gid().gid.raw, address.gid.size());
+  for (std::uint32_t number = 1; number <= wire::kLanes; ++number) {
+    address.lane_qpns.at(number - 1) = lanes_.at(number).qp->qp_num;
+  }
   return address;
 }
 
 Status VerbsPort::connect(const TrunkAddress& peer) {
-  const std::uint32_t path_mtu = std::min(peer.path_mtu_bytes, address().path_mtu_bytes);
+  peer_ = peer;
+  const int error = join(qp_.get(), peer.qpn, psn_, peer.psn);
+  if (error == 0) return {};
+  return fail_by_system(Errc::kIo, fmt::format("{}: cannot connect", device_->name()), error);
+}
+
+int VerbsPort::join(ibv_qp* qp, std::uint32_t peer_qpn, std::uint32_t own_psn,
+                    std::uint32_t peer_psn) const {
+  const TrunkAddress& peer = peer_;
+  const std::uint32_t path_mtu =
+      std::min(peer.path_mtu_bytes, bytes_of(device_->attributes().active_mtu));
   ibv_qp_attr ready{};
   ready.qp_state = IBV_QPS_RTR;
   ready.path_mtu = mtu_of(path_mtu);
-  ready.dest_qp_num = peer.qpn & kPsnMask;
-  ready.rq_psn = peer.psn & kPsnMask;
+  ready.dest_qp_num = peer_qpn & kPsnMask;
+  ready.rq_psn = peer_psn & kPsnMask;
   ready.min_rnr_timer = kRnrTimer;
   ready.ah_attr.port_num = device_->port();
   ready.ah_attr.dlid = peer.lid;
@@ -121,22 +174,42 @@ Status VerbsPort::connect(const TrunkAddress& peer) {
   ready.ah_attr.grh.hop_limit = 64;
   ready.ah_attr.grh.traffic_class = device_->traffic_class();
   std::memcpy(ready.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
-  int error = ibv_modify_qp(qp_.get(), &ready,
+  int error = ibv_modify_qp(qp, &ready,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
   if (error == 0) {
     ibv_qp_attr sending{};
     sending.qp_state = IBV_QPS_RTS;
-    sending.sq_psn = psn_;
+    sending.sq_psn = own_psn & kPsnMask;
     sending.timeout = kTimeout;
     sending.retry_cnt = kRetries;
     sending.rnr_retry = kRnrRetriesWithoutEnd;
-    error = ibv_modify_qp(qp_.get(), &sending,
+    error = ibv_modify_qp(qp, &sending,
                           IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                               IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
   }
-  if (error == 0) return {};
-  return fail_by_system(Errc::kIo, fmt::format("{}: cannot connect", device_->name()), error);
+  return error;
+}
+
+// From whatever state it was left in.
+bool VerbsPort::connect_lane(const LaneNumbers& numbers) {
+  Lane& lane = lanes_.at(numbers.lane);
+  if (!lane.qp) return false;
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  return ibv_modify_qp(lane.qp.get(), &reset, IBV_QP_STATE) == 0 && prepare(lane.qp.get()) == 0 &&
+         join(lane.qp.get(), peer_.lane_qpns.at(numbers.lane - 1), numbers.own_psn,
+              numbers.peer_psn) == 0;
+}
+
+// A queue pair in RESET accesses nothing (IBTA 10.3.1). One that cannot be reset is destroyed.
+void VerbsPort::close_lane(std::uint32_t number) {
+  Lane& lane = lanes_.at(number);
+  lane.life = (lane.life + 1) % kLives;
+  if (!lane.qp) return;
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  if (ibv_modify_qp(lane.qp.get(), &reset, IBV_QP_STATE) != 0) lane.qp.reset();
 }
 
 std::byte* VerbsPort::at(std::uint32_t buffer) const {
@@ -182,11 +255,73 @@ bool VerbsPort::post_send(std::uint32_t buffer, std::uint32_t bytes, std::uint32
   ibv_send_wr* refused = nullptr;
   return note("cannot post a send", ibv_post_send(qp_.get(), &request, &refused));
 }
+
+namespace {
+
+std::size_t fill(std::array<ibv_sge, kMostPlaces>& list, std::span<const LanePlace> places) {
+  std::size_t count = 0;
+  for (const LanePlace& place : places.first(std::min(places.size(), list.size()))) {
+    list.at(count++) = {.addr = reinterpret_cast<std::uintptr_t>(place.bytes.data()),
+                        .length = static_cast<std::uint32_t>(place.bytes.size()),
+                        .lkey = place.key};
+  }
+  return count;
+}
+
+}  // namespace
+
+bool VerbsPort::post_lane_receive(std::uint32_t number, std::span<const LanePlace> places) {
+  Lane& lane = lanes_.at(number);
+  std::array<ibv_sge, kMostPlaces> list;
+  const std::size_t count = fill(list, places);
+  ibv_recv_wr request{.wr_id = number_of(number, lane.life),
+                      .next = nullptr,
+                      .sg_list = list.data(),
+                      .num_sge = static_cast<int>(count)};
+  ibv_recv_wr* refused = nullptr;
+  return lane.qp && ibv_post_recv(lane.qp.get(), &request, &refused) == 0;
+}
+
+bool VerbsPort::post_lane_send(std::uint32_t number, std::span<const LanePlace> places,
+                               std::uint32_t immediate) {
+  Lane& lane = lanes_.at(number);
+  std::array<ibv_sge, kMostPlaces> list;
+  ibv_send_wr request{};
+  request.wr_id = kSendMark | number_of(number, lane.life);
+  request.num_sge = static_cast<int>(fill(list, places));
+  request.sg_list = list.data();
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = immediate;  // as above
+  ibv_send_wr* refused = nullptr;
+  return lane.qp && ibv_post_send(lane.qp.get(), &request, &refused) == 0;
+}
 // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+
+// nullopt: of an earlier life.
+std::optional<TrunkCompletion> VerbsPort::completion_of_lane(const ibv_wc& completion) const {
+  const auto number = static_cast<std::uint32_t>(completion.wr_id & 0xFF);
+  const auto life = static_cast<std::uint32_t>(completion.wr_id >> 40);
+  if (number == 0 || number > wire::kLanes || life != lanes_.at(number).life) return std::nullopt;
+  using Kind = TrunkCompletion::Kind;
+  if (completion.status != IBV_WC_SUCCESS) {
+    return TrunkCompletion{.kind = Kind::kLaneFailed, .buffer = number};
+  }
+  if ((completion.wr_id & kSendMark) != 0) {
+    return TrunkCompletion{.kind = Kind::kLaneSent, .buffer = number};
+  }
+  return TrunkCompletion{.kind = Kind::kLaneReceived,
+                         .buffer = number,
+                         .bytes = completion.byte_len,
+                         .immediate = completion.imm_data};
+}
 
 std::optional<TrunkCompletion> VerbsPort::next() {
   ibv_wc completion{};
-  const int found = ibv_poll_cq(cq_.get(), 1, &completion);
+  int found = ibv_poll_cq(cq_.get(), 1, &completion);
+  while (found == 1 && (completion.wr_id & kLaneMark) != 0) {
+    if (const auto of_lane = completion_of_lane(completion)) return of_lane;
+    found = ibv_poll_cq(cq_.get(), 1, &completion);
+  }
   if (found == 0) return std::nullopt;
   if (found < 0 || completion.status != IBV_WC_SUCCESS) {
     problem_ = fmt::format(

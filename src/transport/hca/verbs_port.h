@@ -36,6 +36,12 @@ class VerbsPort final : public FreshTrunkPort {
   bool arm() override;
   bool take_event() override;
   int fd() const override { return channel_->fd; }
+  bool connect_lane(const LaneNumbers& numbers) override;
+  void close_lane(std::uint32_t lane) override;
+  std::size_t most_places() const override { return most_places_; }
+  bool post_lane_receive(std::uint32_t lane, std::span<const LanePlace> places) override;
+  bool post_lane_send(std::uint32_t lane, std::span<const LanePlace> places,
+                      std::uint32_t immediate) override;
   std::string problem() const override;
 
  private:
@@ -52,6 +58,10 @@ class VerbsPort final : public FreshTrunkPort {
   explicit VerbsPort(std::shared_ptr<VerbsDevice> device) : device_(std::move(device)) {}
   Status make_objects();
   Status make_queue_pair();
+  Status make_lanes();
+  int prepare(ibv_qp* qp) const;
+  int join(ibv_qp* qp, std::uint32_t peer_qpn, std::uint32_t own_psn, std::uint32_t peer_psn) const;
+  std::optional<TrunkCompletion> completion_of_lane(const ibv_wc& completion) const;
   bool note(const char* what, int error);
   std::byte* at(std::uint32_t buffer) const;
 
@@ -62,6 +72,13 @@ class VerbsPort final : public FreshTrunkPort {
   std::unique_ptr<ibv_comp_channel, Closer<ibv_destroy_comp_channel>> channel_;
   std::unique_ptr<ibv_cq, Closer<ibv_destroy_cq>> cq_;
   std::unique_ptr<ibv_qp, Closer<ibv_destroy_qp>> qp_;
+  struct Lane {
+    std::unique_ptr<ibv_qp, Closer<ibv_destroy_qp>> qp{};
+    std::uint32_t life = 0;  // completions of an earlier one may stand in the queue
+  };
+  std::array<Lane, wire::kLanes + 1> lanes_;  // from 1
+  std::size_t most_places_ = 1;
+  TrunkAddress peer_;
   std::uint32_t psn_ = 0;
   std::string problem_;
 };

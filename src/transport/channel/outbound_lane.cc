@@ -1,0 +1,178 @@
+// OutboundLink: messages and READs that go by a lane.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "transport/channel/channel.h"
+#include "transport/channel/outbound_link.h"
+#include "verbs/adapter.h"
+
+namespace paravane::transport_channel {
+
+using verbs::Outcome;
+
+// Long enough, and its memory within the adapter's reach.
+bool OutboundLink::can_go_by_lane(const Outstanding& next) {
+  Lanes* lanes = channel_->lanes();
+  if (lanes == nullptr || next.length < wire::kLaneFrom) return false;
+  const Outcome own = gather_own(next, 0, std::min(next.length, wire::kLanePieceBytes));
+  return is_done(own) && lanes->may_send(qp_, channel_->scratch());
+}
+
+// ---- Messages ----
+
+bool OutboundLink::on_clear(const wire::Clear& frame) {
+  Lanes* lanes = channel_->lanes();
+  if (lanes == nullptr || frame.serial.get() > last_begun_) return false;
+  Outstanding* entry = find(frame.serial.get());
+  const bool is_wanted = entry != nullptr && entry->begun && !entry->failed && !entry->answered &&
+                         entry->waits_for_lane() && !entry->brings_bytes();
+  if (is_wanted) last_answer_ = channel_->now();
+  if (frame.lane.get() == 0) {
+    if (!is_wanted) return true;
+    if (frame.offset.get() > entry->cleared) return false;
+    entry->in_stream = true;
+    entry->sent = frame.offset.get();
+    join_line();
+    return true;
+  }
+  const Lanes::Sent sent =
+      is_wanted && !entry->is_void
+          ? send_piece(*entry, frame)
+          : lanes->send_void({.lane = frame.lane.get(), .number = frame.number.get()});
+  return sent != Lanes::Sent::kInvalid;
+}
+
+Lanes::Sent OutboundLink::send_piece(Outstanding& entry, const wire::Clear& frame) {
+  Lanes& lanes = *channel_->lanes();
+  const Lanes::Cleared cleared{.lane = frame.lane.get(), .number = frame.number.get()};
+  const std::uint64_t offset = frame.offset.get();
+  const std::uint64_t bytes = frame.bytes.get();
+  if (offset != entry.cleared || bytes == 0 || bytes > wire::kLanePieceBytes ||
+      bytes > entry.length - offset) {
+    return Lanes::Sent::kInvalid;
+  }
+  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
+  std::vector<std::uint32_t> keys;
+  regions.note_keys(&keys);
+  const Outcome own = gather_own(entry, offset, bytes);
+  regions.note_keys(nullptr);
+  if (!is_done(own)) {
+    const Lanes::Sent sent = lanes.send_void(cleared);
+    fail_own(entry, own);
+    return sent;
+  }
+  const Lanes::Sent sent =
+      lanes.send(cleared, {.qp = qp_, .extents = channel_->scratch(), .keys = std::move(keys)});
+  entry.cleared += bytes;
+  entry.is_void = sent == Lanes::Sent::kVoid;
+  entry.before_ping = channel_->next_ping();
+  if (sent == Lanes::Sent::kYes) channel_->count_sent(bytes);
+  return sent;
+}
+
+// ---- READs by a lane ----
+
+bool OutboundLink::on_answer_due(const wire::AnswerDue& frame) {
+  if (channel_->lanes() == nullptr || frame.serial.get() > last_begun_) return false;
+  Outstanding* entry = find(frame.serial.get());
+  if (entry == nullptr || !entry->begun || entry->answered || entry->failed) return true;
+  if (!entry->by_lane || !entry->brings_bytes()) return false;
+  // Of an earlier try, or said twice.
+  if (std::exchange(entry->is_due, true)) return true;
+  last_answer_ = channel_->now();
+  clear_pieces(*entry);
+  return true;
+}
+
+void OutboundLink::clear_pieces(Outstanding& entry) {
+  Lanes& lanes = *channel_->lanes();
+  while (!entry.failed && !entry.leaves_lane && entry.cleared < entry.length &&
+         lanes.room_for(qp_, entry.pieces) > 0) {
+    clear_piece(entry);
+  }
+  if (entry.failed) return deliver();
+  if (entry.pieces == 0 && entry.received < entry.length) clear_stream(entry);
+  if (!clears_.empty()) join_line();
+}
+
+void OutboundLink::clear_piece(Outstanding& entry) {
+  Lanes& lanes = *channel_->lanes();
+  const std::uint64_t bytes = std::min(entry.length - entry.cleared, wire::kLanePieceBytes);
+  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
+  std::vector<std::uint32_t> keys;
+  regions.note_keys(&keys);
+  const Outcome own = gather_own(entry, entry.cleared, bytes);
+  regions.note_keys(nullptr);
+  if (!is_done(own)) {
+    entry.failed = own;
+    return;
+  }
+  const ExtentList piece = lanes.what_fits(channel_->scratch());
+  const std::uint64_t serial = entry.serial();
+  const auto cleared =
+      lanes.receive(*this, serial, {.qp = qp_, .extents = piece, .keys = std::move(keys)});
+  if (!cleared) {
+    entry.leaves_lane = true;
+    return;
+  }
+  wire::ClearAnswer frame{};
+  frame.link.set(link_);
+  frame.serial.set(serial);
+  frame.offset.set(entry.cleared);
+  frame.bytes.set(static_cast<std::uint32_t>(piece.total_bytes()));
+  frame.lane.set(static_cast<std::uint8_t>(cleared->lane));
+  frame.number.set(cleared->number);
+  clears_.push_back(frame);
+  entry.cleared += piece.total_bytes();
+  ++entry.pieces;
+}
+
+void OutboundLink::clear_stream(Outstanding& entry) {
+  entry.in_stream = true;
+  wire::ClearAnswer frame{};
+  frame.link.set(link_);
+  frame.serial.set(entry.serial());
+  frame.offset.set(entry.received);
+  clears_.push_back(frame);
+}
+
+void OutboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_void) {
+  Outstanding* entry = find(serial);
+  if (entry == nullptr || entry->pieces == 0) return;
+  --entry->pieces;
+  if (is_void) entry->leaves_lane = entry->is_void = true;
+  if (!entry->is_void) {
+    on_placed({.answer = this, .serial = serial, .offset = entry->received, .bytes = bytes},
+              Arrival::kIntact);
+    entry = find(serial);
+  }
+  if (entry != nullptr && !entry->failed && !entry->answered) clear_pieces(*entry);
+}
+
+void OutboundLink::on_lane_closed() {
+  for (Outstanding& entry : requests_) {
+    if (entry.pieces == 0) continue;
+    entry.pieces = 0;
+    entry.leaves_lane = true;
+    if (entry.failed || entry.answered) continue;
+    clear_stream(entry);
+    join_line();
+  }
+}
+
+void OutboundLink::recall_pieces() {
+  const bool has_pieces =
+      std::ranges::any_of(requests_, [](const Outstanding& entry) { return entry.pieces > 0; });
+  if (!has_pieces) return;
+  for (Outstanding& entry : requests_) entry.pieces = 0;
+  qp_.adapter().memory().loans().recall_queue_pair(qp_.number());
+}
+
+void OutboundLink::drop_requests() {
+  recall_pieces();
+  requests_.clear();
+}
+
+}  // namespace paravane::transport_channel

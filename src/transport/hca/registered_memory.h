@@ -1,0 +1,90 @@
+// RegisteredMemory knows which guest memory an RDMA adapter can reach, and by which key.
+//
+// The files of a VM's memory are registered as a whole when the first long message wants that, on
+// another thread, because it pins them and takes the kernel a while. What was registered is good
+// until any of it is unmapped (GuestMemory::mapping_age()): then pages may lie elsewhere, and the
+// files are registered anew.
+//
+// Owner thread only. It may be destroyed on any thread when no other has it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "guestmem/extent.h"
+#include "guestmem/guest_memory.h"
+#include "transport/channel/lane_port.h"
+#include "transport/hca/trunk_port.h"
+#include "verbs/adapter.h"
+
+namespace paravane::transport_hca {
+
+// Memory that was registered with an RDMA adapter, until the object ends, which may take a while.
+class MemoryRegistration {
+ public:
+  virtual ~MemoryRegistration() = default;
+  // Of the adapter on this host; it never leaves it.
+  virtual std::uint32_t key() const = 0;
+};
+
+class RegisteredMemory {
+ public:
+  struct Region {
+    std::span<std::byte> bytes;
+    std::unique_ptr<MemoryRegistration> registration;
+  };
+  // Memory that is to be registered.
+  struct Wanted {
+    verbs::AdapterId adapter{};
+    std::uint64_t age = 0;                         // GuestMemory::mapping_age()
+    std::vector<GuestMemory::MappedFile> files{};  // which must end on the owner's thread
+  };
+  // What came of it; the regions are none if the adapter refused one.
+  struct Made {
+    Wanted wanted;
+    std::vector<Region> regions;
+  };
+  // What is done elsewhere.
+  struct Acts {
+    std::function<void(Wanted)> make;  // take() follows
+    std::function<void(std::vector<Region>)> end;
+  };
+
+  explicit RegisteredMemory(Acts acts) : acts_(std::move(acts)) {}
+
+  // Whether all of it can be reached now. If it is not registered, it will be.
+  bool reaches(verbs::Adapter& adapter, const ExtentList& extents);
+  // REQUIRES: reaches() has said so in this turn.
+  void find(const ExtentList& extents, std::vector<LanePlace>& places);
+  void take(Made made);
+  // The VM is gone.
+  void forget(verbs::AdapterId adapter);
+
+  transport_channel::MemoryState state_of(verbs::AdapterId adapter) const;
+
+ private:
+  struct Vm {
+    std::uint64_t age = 0;    // of what is registered, or is to be
+    std::uint32_t files = 0;  // that the VM had then
+    bool is_wanted = false;   // and not made yet
+    std::vector<Region> regions{};
+  };
+
+  void want(verbs::Adapter& adapter, Vm& vm);
+  void drop(Vm& vm);
+  const Region* region_of(std::span<const std::byte> bytes) const;
+  bool covers(const ExtentList& extents);
+
+  Acts acts_;
+  std::map<verbs::AdapterId, Vm> vms_;
+  std::map<const std::byte*, const Region*> regions_;  // of all, by the first byte
+  std::vector<std::span<std::byte>> scratch_;
+};
+
+}  // namespace paravane::transport_hca
