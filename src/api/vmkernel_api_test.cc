@@ -56,7 +56,8 @@ TEST_F(VmkernelApiTest, SetsSettingsAndRulesets) {
 }
 
 TEST_F(VmkernelApiTest, SaysWhatTheAdapterOfChannelsLocks) {
-  management_.configuration.hca = {.device = "mlx5_0", .bytes_per_host = 7, .most = 65'536};
+  management_.configuration.hca = {
+      .device = "mlx5_0", .bytes_per_host = 7, .locks_vms = true, .most = 65'536};
   EXPECT_EQ(vmkernel_configuration_from_json(call("GET", ""))->hca, management_.configuration.hca);
   management_.configuration.hca.most.reset();
   json all = call("GET", "");

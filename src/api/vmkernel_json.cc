@@ -28,6 +28,7 @@ json ipv4_json(const std::optional<Ipv4Interface>& ipv4) {
 json hca_json(const model::HcaMemory& hca) {
   return {{"device", hca.device},
           {"bytes_per_host", hca.bytes_per_host},
+          {"locks_vms", hca.locks_vms},
           {"most_bytes", hca.most ? json(*hca.most) : json(nullptr)}};
 }
 
@@ -37,7 +38,8 @@ model::HcaMemory read_hca(JsonReader& reader) {
   if (object == nullptr) return {};
   JsonReader inner(*object, "hca");
   model::HcaMemory hca{.device = inner.text("device").value_or(""),
-                       .bytes_per_host = inner.number("bytes_per_host").value_or(0)};
+                       .bytes_per_host = inner.number("bytes_per_host").value_or(0),
+                       .locks_vms = inner.boolean("locks_vms").value_or(false)};
   if (!inner.is_null("most_bytes")) hca.most = inner.number("most_bytes");
   return hca;
 }

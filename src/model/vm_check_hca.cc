@@ -51,8 +51,9 @@ void check_hca_memory(const VmCheckFacts& facts, CheckRows& rows) {
   }
   const std::size_t open = hosts_over(hca.device, facts.machine);
   rows.ok(kLockedMemory,
-          fmt::format("{} for channels over {} to {} of {}; {}", shown(open * hca.bytes_per_host),
+          fmt::format("{} for channels over {} to {} of {}{}; {}", shown(open * hca.bytes_per_host),
                       hca.device, open, shown_hosts(others),
+                      hca.locks_vms ? ", and the memory of VMs that send long messages" : "",
                       hca.most ? "the limit is " + shown(*hca.most) : "no limit"));
 }
 

@@ -41,6 +41,13 @@ TEST_F(VmCheckHca, SaysWhatIsLockedAndTheLimit) {
                  "4 MiB for channels over mlx5_0 to 1 of 2 other hosts; the limit is 8 MiB"));
 }
 
+TEST_F(VmCheckHca, SaysThatTheMemoryOfVmsIsLockedToo) {
+  facts_.configuration.hca.locks_vms = true;
+  EXPECT_EQ(row().found,
+            "0 MiB for channels over mlx5_0 to 0 of 2 other hosts, and the memory of VMs that send "
+            "long messages; no limit");
+}
+
 TEST_F(VmCheckHca, ALimitThatIsTooLowForTheHostsOfTheClusterIsAWarning) {
   facts_.configuration.hca.most = 8 * kLockedMib - 1;
   EXPECT_EQ(row(), warning(kLockedCheck,

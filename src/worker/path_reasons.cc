@@ -40,7 +40,12 @@ std::string place_of(const Directory::Crossing& crossing) {
 std::string PathReasons::why(verbs::AdapterId adapter, const device::QueuePairView& qp) const {
   if (!qp.peer_gid) return "";
   if (qp.path == "roce") return why_roce(adapter, qp);
-  if (qp.path != "-") return why_path(qp.path, qp.peer_host);
+  if (qp.path != "-") {
+    const std::string why = why_path(qp.path, qp.peer_host);
+    const bool is_hca = facts_.copies && qp.path.starts_with("hca");
+    const std::string copies = is_hca ? facts_.copies(adapter, qp.peer_host) : "";
+    return copies.empty() ? why : fmt::format("{}; long messages are copied: {}", why, copies);
+  }
   return why_none(adapter, {.source = qp.own_gid, .peer = *qp.peer_gid, .type = qp.gid_type});
 }
 

@@ -39,6 +39,8 @@ class PathReasons {
     // What the probe of the router says that this connection's packets go through.
     std::function<transport_roce::ProbeReport(verbs::AdapterId, const device::QueuePairView&)>
         probe{};
+    // Why long messages of an adapter to that host are copied on the path hca; empty: they are not.
+    std::function<std::string(verbs::AdapterId, verbs::HostId)> copies{};
   };
 
   // `directory` outlives the object.

@@ -53,6 +53,7 @@ class PathReasonsTest : public testing::Test {
   fake::ScriptedTransport tcp_{"tcp"};
   fake::ScriptedTransport hca_{"hca"};
   TrunkReport trunk_;
+  std::string copies_;  // why long messages are
   fake::ScriptedTransport roce_{"roce"};
   fake::ScriptedTransport impaired_{"tcp+impaired"};
   std::string problem_;       // of the channel to h2
@@ -63,7 +64,8 @@ class PathReasonsTest : public testing::Test {
       directory(),
       {.host = [this](HostId) { return HostReport{"h2", problem_, lacks_probe_, trunk_}; },
        .roce = [this](AdapterId) { return closed_; },
-       .probe = [this](AdapterId, const auto&) { return probe_; }}};
+       .probe = [this](AdapterId, const auto&) { return probe_; },
+       .copies = [this](AdapterId, HostId) { return copies_; }}};
 };
 
 TEST_F(PathReasonsTest, NothingIsBetterThanLocal) {
@@ -90,6 +92,10 @@ TEST_F(PathReasonsTest, HcaNamesTheAdapter) {
                        {{.segment = SegmentId::kBuiltIn, .gid = kFar, .type = kFarType}});
   trunk_ = {.device = "mlx5_0"};
   EXPECT_EQ(look(kFar), row("hca", "on host h2; over mlx5_0"));
+  copies_ = "memory is being registered";
+  EXPECT_EQ(look(kFar), row("hca",
+                            "on host h2; over mlx5_0; long messages are copied: "
+                            "memory is being registered"));
 }
 
 TEST_F(PathReasonsTest, TcpSaysWhyThereIsNoChannel) {

@@ -226,15 +226,17 @@ class PortTable final : private transport_channel::LocalOwners {
   std::map<verbs::HostId, KnownHost> hosts_;
   std::shared_ptr<const OtherHosts::Held> held_;  // that the directory has
   std::map<model::AdapterName, std::string> roce_closed_;
-  PathReasons reasons_{directory_,
-                       {.host = [this](verbs::HostId id) { return report_host(id); },
-                        .roce = [this](verbs::AdapterId id) { return why_not_roce(id); },
-                        .probe =
-                            [this](verbs::AdapterId id, const device::QueuePairView& qp) {
-                              const VmPort* port = find_port(id);
-                              return port != nullptr ? port->probe_of(qp.number)
-                                                     : transport_roce::ProbeReport{};
-                            }}};
+  PathReasons reasons_{
+      directory_,
+      {.host = [this](verbs::HostId id) { return report_host(id); },
+       .roce = [this](verbs::AdapterId id) { return why_not_roce(id); },
+       .probe =
+           [this](verbs::AdapterId id, const device::QueuePairView& qp) {
+             const VmPort* port = find_port(id);
+             return port != nullptr ? port->probe_of(qp.number) : transport_roce::ProbeReport{};
+           },
+       .copies = [this](verbs::AdapterId id,
+                        verbs::HostId host) { return trunks_.why_copied(id, host); }}};
   device::DeviceRules rules_;
   std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
   std::vector<bool> ids_used_;

@@ -111,4 +111,9 @@ TrunkReport Trunks::report(HostId host) const {
   return report;
 }
 
+std::string Trunks::why_copied(verbs::AdapterId adapter, HostId host) const {
+  const transport_channel::Channel* trunk = transport_.channel_to(host);
+  return trunk != nullptr ? std::string(trunk->why_copied(adapter)) : "";
+}
+
 }  // namespace paravane::worker

@@ -71,6 +71,9 @@ class Trunks {
   // The transport that leads to the host.
   verbs::Transport& way_to(verbs::HostId host);
   TrunkReport report(verbs::HostId host) const;
+  // Why long messages of an adapter to that host are copied; empty: they are not, or there is no
+  // trunk.
+  std::string why_copied(verbs::AdapterId adapter, verbs::HostId host) const;
 
  private:
   struct Known {
