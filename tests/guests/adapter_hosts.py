@@ -284,8 +284,13 @@ echo $began $(cut -d' ' -f1 /proc/uptime)""")
         return [(one["type"], *(one["fields"].get(key, "") for key in ("host", "adapter", "reason")))
                 for one in self.ask(host, "events") if one["type"].startswith("hca.trunk.")]
 
+    def trunk_counters(self, host, peer):
+        """Of the channel over adapters to that host."""
+        groups = self.ask(host, "stats")["daemon"]
+        return {one["name"]: one["value"] for group in groups if group["name"] == f"trunk_{peer}" for one in group["counters"]}
+
     def told(self):
-        """What the daemons said last, for whoever asks why a test failed."""
+        """What the daemons said last, for a test that failed."""
         return "".join(f"h{host}:\n{self.paravane(host, 'events')[-1500:]}\n{self.log_of(host)[-1500:]}" for host in self.numbers)
 
     # ---- VMs ----

@@ -9,6 +9,8 @@ from host_programs import FOLDER
 MIB = 32  # each way
 PATH = "hca"  # between hosts that both have an adapter
 SOME = 40  # requests
+FRAMES = 'seal = "frames"'
+BESIDES = ", and the memory of VMs that send long messages"
 PACKETS = 20  # of a trunk, each way
 TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
@@ -137,7 +139,8 @@ class TwoHosts(unittest.TestCase):
         cls.rig = AdapterHosts(**more)
         cls.addClassCleanup(cls.rig.close)
         cls.rig.boot()
-        cls.rig.make_cluster(encryption="off")  # payload over an adapter can be read on the wire
+        # Payload over an adapter can be read on the wire, and replaced, so that long messages need no copy.
+        cls.rig.make_cluster(encryption="off", channel=FRAMES)
 
     def traffic(self):
         traffic = Traffic(self.rig)
@@ -183,6 +186,11 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
             with self.subTest(server=server):
                 for said in self.rig.exchange(server, client, "paravane-vm-verify", "--up-to", "262145"):
                     self.assertNotRegex(said, "[1-9][0-9]* (wrong|lost)")
+        for host, peer in ((1, "h2"), (2, "h1")):
+            counters = self.rig.trunk_counters(host, peer)
+            print(f"HcaTrunk: h{host}: {counters}", flush=True)
+            self.assertGreater(counters["lane_sent_bytes"], 1 << 20)
+            self.assertGreater(counters["lane_received_bytes"], 1 << 20)
 
     def dscps(self):
         """Of the packets that a trunk's ends send: by host, what is on the cable."""
@@ -206,7 +214,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.assertEqual(self.dscps(), {1: {26}, 2: {26}})
 
     def test_5_dscp_is_what_the_file_names(self):
-        self.rig.start_again(2, encryption="off", channel="dscp = 46")
+        self.rig.start_again(2, encryption="off", channel=f"{FRAMES}\ndscp = 46")
         self.rig.wait_known()
         self.assertEqual(self.dscps(), {1: {26}, 2: {46}})
 
@@ -286,7 +294,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
 
     def test_6_vm_check_knows_what_is_locked_and_what_may_be(self):
         check = "Channel: locked memory"
-        self.rig.start_again(2, encryption="off", locked_kib=64)
+        self.rig.start_again(2, encryption="off", channel=FRAMES, locked_kib=64)
         self.rig.wait_known()
         verdict, found, cure = self.rig.check_vm(2)[check]
         self.assertEqual(verdict, "warning")
@@ -294,8 +302,8 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.assertIn("LimitMEMLOCK=infinity", cure)
         self.assertEqual(self.rig.used_by(2), "-")
         for locked_kib, limit in ((4096, "the limit is 4 MiB"), ("unlimited", "no limit")):
-            self.rig.start_again(2, encryption="off", locked_kib=locked_kib)
-            row = ("ok", f"4 MiB for channels over {DEVICE} to 1 of 1 other host; {limit}", "")
+            self.rig.start_again(2, encryption="off", channel=FRAMES, locked_kib=locked_kib)
+            row = ("ok", f"4 MiB for channels over {DEVICE} to 1 of 1 other host{BESIDES}; {limit}", "")
             wait_for(f"the trunk is open; {limit}", lambda row=row: self.rig.check_vm(2).get(check) == row, 60, 0.5)
 
     def test_7_with_encryption_the_channel_goes_over_tcp(self):
@@ -310,7 +318,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.end(traffic)
 
     def test_8_a_host_that_has_it_off_is_reached_over_tcp(self):
-        self.rig.start_again(1, encryption="off")
+        self.rig.start_again(1, encryption="off", channel=FRAMES)
         self.rig.start_again(2, encryption="off", channel='hca = "off"')
         self.rig.wait_known()
         traffic = self.traffic()
@@ -324,9 +332,9 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.rig.stop_daemon(1)
         self.rig.remove_adapter(1)
         self.rig.add_iwarp(1)
-        self.rig.configure(1, encryption="off")
+        self.rig.configure(1, encryption="off", channel=FRAMES)
         self.rig.start_daemon(1)
-        self.rig.start_again(2, encryption="off")
+        self.rig.start_again(2, encryption="off", channel=FRAMES)
         self.rig.wait_known()
         traffic = self.traffic()
         whys = {host: self.rig.wait_path(host, "tcp") for host in self.rig.numbers}
