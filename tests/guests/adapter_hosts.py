@@ -332,8 +332,9 @@ class Traffic:
 
     ports = iter(range(19100, 20000))
 
-    def __init__(self, rig, server=1, client=2, seconds=280, timeout=18, retries=7):
-        """`timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them."""
+    def __init__(self, rig, server=1, client=2, seconds=280, timeout=19, retries=7):
+        """`timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them. All tries together, 17 s: so long may it take on
+        a machine without time until a host has heard from etcd of the other's VM, which has just started."""
         port, words = str(next(Traffic.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
         self.rig, self.client_host = rig, client
         self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, port)

@@ -184,7 +184,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.end(traffic)
         for server, client in ((1, 2), (2, 1)):
             with self.subTest(server=server):
-                for said in self.rig.exchange(server, client, "paravane-vm-verify", "--up-to", "262145"):
+                for said in self.rig.exchange(server, client, "paravane-vm-verify", "--up-to", "262145", "--timeout", "20"):
                     self.assertNotRegex(said, "[1-9][0-9]* (wrong|lost)")
         for host, peer in ((1, "h2"), (2, "h1")):
             counters = self.rig.trunk_counters(host, peer)

@@ -5,6 +5,7 @@
 //   paravane-verify PORT ADDRESS [--lossy]  the end that acts
 //   paravane-verify --up-to BYTES ...       no message longer than that; both ends say so
 //   paravane-verify --only OPERATION ...    that one, by the name that is printed; both ends say so
+//   paravane-verify --timeout N ...         of the queue pair: 4.096 us * 2^N a try (17)
 //
 // Sizes lie around page, MTU and cache-line edges; buffers start at odd places;
 // requests have one to three SGEs. Prints one line per operation. A request that fails
@@ -301,11 +302,14 @@ Verdict act(Endpoint& end, Rendezvous& peer, const Case& c, int& lost) {
 int main(int argc, char** argv) {
   std::uint32_t up_to = std::numeric_limits<std::uint32_t>::max();
   std::string only;
+  guest::Patience patience;
   for (; argc > 2 && std::strncmp(argv[1], "--", 2) == 0; argc -= 2, argv += 2) {
     if (std::strcmp(argv[1], "--up-to") == 0) {
       up_to = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
     } else if (std::strcmp(argv[1], "--only") == 0) {
       only = argv[2];
+    } else if (std::strcmp(argv[1], "--timeout") == 0) {
+      patience.timeout = static_cast<std::uint8_t>(std::atoi(argv[2]));
     } else {
       break;
     }
@@ -313,14 +317,15 @@ int main(int argc, char** argv) {
   bool lossy = argc == 4 && std::strcmp(argv[3], "--lossy") == 0;
   if (argc < 2 || argc > 4 || (argc == 4 && !lossy)) {
     guest::die(
-        "usage: paravane-verify [--up-to BYTES] [--only OPERATION] PORT [ADDRESS [--lossy]]");
+        "usage: paravane-verify [--up-to BYTES] [--only OPERATION] [--timeout N] PORT "
+        "[ADDRESS [--lossy]]");
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what it saw is known though it is killed
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
   const bool acting = argc >= 3;
   Endpoint end(kBufferBytes);
   Rendezvous peer = acting ? Rendezvous::reach(argv[2], port) : Rendezvous::serve(port);
-  end.connect(peer);
+  end.connect(peer, patience);
   peer.tell<std::uint32_t>(lossy ? 1 : 0);
   lossy = peer.hear<std::uint32_t>() == 1 || lossy;
   int bad = 0;
