@@ -11,6 +11,7 @@ PATH = "hca"  # between hosts that both have an adapter
 SOME = 40  # requests
 FRAMES = 'seal = "frames"'
 BESIDES = ", and the memory of VMs that send long messages"
+ROUNDS = "40"
 PACKETS = 20  # of a trunk, each way
 TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
@@ -191,6 +192,17 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
             print(f"HcaTrunk: h{host}: {counters}", flush=True)
             self.assertGreater(counters["lane_sent_bytes"], 1 << 20)
             self.assertGreater(counters["lane_received_bytes"], 1 << 20)
+
+    def test_2_memory_that_is_taken_back_stays_as_it_is(self):
+        """A queue pair that is reset while messages come by a lane: the adapter writes no more when the command is answered."""
+        self.rig.exchange(1, 2, "paravane-vm-retake", "3")  # memory is registered, lanes are open
+        before = self.rig.trunk_counters(1, "h2")
+        taken_back, _ = self.rig.exchange(1, 2, "paravane-vm-retake", ROUNDS)
+        counters = self.rig.trunk_counters(1, "h2")
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: {taken_back.strip()}; {before}; {counters}", flush=True)
+        self.assertIn("bytes changed after a reset: 0", taken_back)
+        self.assertGreater(counters["lanes_closed"], before["lanes_closed"])
+        self.assertGreater(counters["lane_received_bytes"], before["lane_received_bytes"])
 
     def dscps(self):
         """Of the packets that a trunk's ends send: by host, what is on the cable."""

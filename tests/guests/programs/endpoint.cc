@@ -48,6 +48,7 @@ struct Endpoint::Objects {
 
   ibv_qp* make_qp(ibv_qp_type type) const;
   static void to_init(ibv_qp* qp);
+  void start_datagrams() const;
   void to_ready(const Address& other, const Patience& patience) const;
   std::vector<ibv_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
 
@@ -130,16 +131,37 @@ void Endpoint::connect(Rendezvous& peer, const Patience& patience) {
   if (ibv_query_gid(objects_->context, kPort, kGidIndex, &own.gid) != 0) die("ibv_query_gid");
   peer.tell(own);
   other_ = peer.hear<Address>();
-  objects_->to_ready(other_, patience);
+  objects_->start_datagrams();
+  connect_again(patience);
   ibv_ah_attr attributes = route_to(other_);
   objects_->ah = ibv_create_ah(objects_->pd, &attributes);
   if (objects_->ah == nullptr) die("ibv_create_ah");
 }
 
-void Endpoint::Objects::to_ready(const Address& other, const Patience& patience) const {
+void Endpoint::connect_again(const Patience& patience) {
+  objects_->to_ready(other_, patience);
+}
+
+void Endpoint::reset() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RESET;
+  modify(objects_->rc, attributes, IBV_QP_STATE, "RESET");
+  while (poll()) {
+  }
+  objects_->to_init(objects_->rc);
+}
+
+void Endpoint::Objects::start_datagrams() const {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   modify(ud, attributes, IBV_QP_STATE, "RTR (UD)");
+  attributes.qp_state = IBV_QPS_RTS;
+  modify(ud, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
+}
+
+void Endpoint::Objects::to_ready(const Address& other, const Patience& patience) const {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = IBV_MTU_1024;
   attributes.dest_qp_num = other.rc_qpn;
   attributes.max_dest_rd_atomic = 4;
@@ -151,7 +173,6 @@ void Endpoint::Objects::to_ready(const Address& other, const Patience& patience)
          "RTR");
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;
-  modify(ud, attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS (UD)");
   attributes.timeout = patience.timeout;
   attributes.retry_cnt = patience.retries;
   attributes.rnr_retry = 7;

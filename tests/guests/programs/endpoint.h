@@ -43,6 +43,11 @@ class Endpoint {
 
   void connect(Rendezvous& peer, const Patience& patience = {});
 
+  // Takes the RC queue pair to RESET, and forgets its completions.
+  void reset();
+  // The RC queue pair alone, after reset() at both ends.
+  void connect_again(const Patience& patience = {});
+
   std::uint8_t* buffer();
   const Address& other() const { return other_; }
 

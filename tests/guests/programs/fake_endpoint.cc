@@ -111,13 +111,21 @@ void Endpoint::connect(Rendezvous& peer, const Patience& patience) {
   std::ranges::copy(objects_->guest.gid(), own.gid.raw);
   peer.tell(own);
   other_ = peer.hear<Address>();
+  connect_again(patience);
+  objects_->route = objects_->guest.address_vector(objects_->pd, bytes_of(other_.gid));
+}
+
+void Endpoint::connect_again(const Patience& patience) {
   if (!objects_->guest.connect(objects_->rc, bytes_of(other_.gid), other_.rc_qpn,
                                {.path_mtu = IBV_MTU_1024,
                                 .reads = 4,
                                 .timeout = patience.timeout,
                                 .retry_count = patience.retries}))
     die("the RC queue pair cannot be moved");
-  objects_->route = objects_->guest.address_vector(objects_->pd, bytes_of(other_.gid));
+}
+
+void Endpoint::reset() {
+  if (!objects_->guest.to_reset(objects_->rc)) die("the RC queue pair cannot be reset");
 }
 
 void Endpoint::post_receive(bool datagram, std::size_t at, std::uint32_t length, int parts) {
