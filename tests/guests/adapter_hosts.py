@@ -27,6 +27,7 @@ ROCE_PACKETS = ("9,40 0 0 12,21 0 6 2048,48 0 0 23,21 0 4 17,177 0 0 14,72 0 0 1
                 "6 0 0 4294967295,6 0 0 0")
 
 REMOVE_ADAPTER = f"rdma link delete {DEVICE} >/dev/null 2>&1 &"
+WAIT_REMOVED = "i=0; while [ -e /dev/infiniband/uverbs0 ]; do i=$((i+1)); [ $i -lt 1000 ] || exit 1; sleep 0.02; done"
 
 SETTINGS = """[host]
 name = "{name}"
@@ -262,15 +263,17 @@ class AdapterHosts(Guests):
         return [why for _, why in paths]
 
     def seconds_to_tcp(self, host, act):
-        """Does that in a host, by its shell, while its VM's connections go over adapters; returns after how long they go over
-        TCP. A look takes a tenth of a second, or more on a machine that has no time."""
+        """Does that in a host, by its shell, while its VM's connections go over adapters; returns how long Linux takes for it,
+        and after how long from then on they go over TCP. A look takes a tenth of a second, and a second on a machine that has
+        no time."""
         said = self.shell(host, f"""began=$(cut -d' ' -f1 /proc/uptime)
 {act}
+gone=$(cut -d' ' -f1 /proc/uptime)
 i=0; until {FOLDER}/paravane --formatter=json path list | tr -d ' \\n' | grep -q '"path":"tcp"'; do
 i=$((i+1)); [ $i -lt 300 ] || exit 1; done
-echo $began $(cut -d' ' -f1 /proc/uptime)""")
-        began, ended = (float(time) for time in said.split()[-2:])
-        return round(ended - began, 2)
+echo $began $gone $(cut -d' ' -f1 /proc/uptime)""")
+        began, gone, ended = (float(time) for time in said.split()[-3:])
+        return round(gone - began, 2), round(ended - gone, 2)
 
     def wait_why(self, host, why, timeout=30):
         """Until all connections of a host's VM have their path for this reason."""

@@ -66,7 +66,7 @@ USUAL = {
     # RDMA adapters as uplinks
     "HcaTrunk": ALL,
     "HcaTrunkOnANicOfItsOwn": NONE,
-    "HcaTrunkBetweenTwoHosts": "2_every* 2_memory* 3_*",
+    "HcaTrunkBetweenTwoHosts": "1_it_is_said* 2_every* 2_memory* 3_*",
 
     # What operators do
     "AcceptanceSequence": ALL,

@@ -101,10 +101,18 @@ std::uint64_t word_at(const std::uint8_t* at) {
   return word;
 }
 
-volatile std::sig_atomic_t interrupted = 0;
+// SIGINT, which waits until it is asked for: no call of ours or of a library is interrupted.
+sigset_t interrupts() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  return set;
+}
 
-extern "C" void on_interrupt(int /*number*/) {
-  interrupted = 1;
+bool was_interrupted() {
+  const sigset_t set = interrupts();
+  const timespec none{};
+  return sigtimedwait(&set, nullptr, &none) == SIGINT;
 }
 
 class Actor {
@@ -114,7 +122,7 @@ class Actor {
   Tally run() {
     const Clock::time_point until = Clock::now() + options_.seconds;
     last_good_ = Clock::now();
-    while (interrupted == 0 && Clock::now() < until && tally_.failed == 0 && tally_.wrong == 0) {
+    while (Clock::now() < until && tally_.failed == 0 && tally_.wrong == 0 && !was_interrupted()) {
       const Clock::time_point began = Clock::now();
       post();
       if (!take_completions()) break;
@@ -311,7 +319,8 @@ int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const bool acting = !options.address.empty();
-  if (acting) std::signal(SIGINT, on_interrupt);
+  const sigset_t held = interrupts();
+  if (acting) sigprocmask(SIG_BLOCK, &held, nullptr);
   Endpoint end(kBufferBytes);
   Rendezvous peer =
       acting ? Rendezvous::reach(options.address, options.port) : Rendezvous::serve(options.port);
