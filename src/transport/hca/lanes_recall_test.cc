@@ -210,9 +210,13 @@ TEST_F(LanesRecallTest, AnotherVmGoesOnByItsLane) {
     rig_.trunk(0).hold_lanes(i > 0);
     ASSERT_TRUE(rig_.run());
   }
+  pair_.send();
+  ASSERT_TRUE(rig_.run());
+  EXPECT_FALSE(rig_.b().memory().loans().empty());
   const std::size_t lent = other.memory().loans().count();
   EXPECT_GT(lent, 0u);
   reset(*pair_.b);
+  EXPECT_TRUE(rig_.b().memory().loans().empty());
   EXPECT_EQ(other.memory().loans().count(), lent);
   const std::uint64_t before = rig_.lane_bytes();
   rig_.trunk(0).hold_lanes(false);
