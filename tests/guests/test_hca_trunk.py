@@ -331,7 +331,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
 
     def test_8_a_host_that_has_it_off_is_reached_over_tcp(self):
         self.rig.start_again(1, encryption="off", channel=FRAMES)
-        self.rig.start_again(2, encryption="off", channel='hca = "off"')
+        self.rig.start_again(2, encryption="off", channel=f'{FRAMES}\nhca = "off"')
         self.rig.wait_known()
         traffic = self.traffic()
         self.rig.wait_path(1, "tcp")
