@@ -4,6 +4,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <tuple>
+
 #include "vfio_user/protocol.h"
 
 namespace paravane::fake {
@@ -48,17 +50,32 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
       good(client_.set_irqs(vfio_user::SetIrqs::kDataEventfd | vfio_user::SetIrqs::kTrigger,
                             {.index = 2, .start = 0, .count = 3}, wires)),
       "the daemon does not take interrupts");
+  device_.map_doorbells();
   machine_.plug(device_);
 }
 
 void AttachedVm::wait() {
+  take_interrupts();
+  sleep_shortly();
+}
+
+void AttachedVm::take_interrupts() {
   for (std::size_t vector = 0; vector < vectors_.size(); ++vector) {
     std::uint64_t count = 0;
     if (::read(vectors_.at(vector).get(), &count, sizeof count) == sizeof count) {
       interrupts_.signal(static_cast<std::uint16_t>(vector));
     }
   }
-  sleep_shortly();
+}
+
+void AttachedVm::await_interrupt(std::chrono::milliseconds longest) {
+  std::array<pollfd, std::tuple_size_v<decltype(vectors_)>> awaited{};
+  for (std::size_t i = 0; i < awaited.size(); ++i) {
+    awaited[i] = {.fd = vectors_[i].get(), .events = POLLIN, .revents = 0};
+  }
+  ::poll(awaited.data(), awaited.size(), static_cast<int>(longest.count()));
+  take_interrupts();
+  guest_.handle_interrupts();
 }
 
 bool AttachedVm::responds() {

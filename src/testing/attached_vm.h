@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -29,11 +30,14 @@ class AttachedVm {
     return guest_.boot(mac, host);
   }
   FakeGuest& guest() { return guest_; }
+  // Sleeps until the daemon interrupts, at most that long.
+  void await_interrupt(std::chrono::milliseconds longest);
   // The daemon still answers its commands.
   bool responds();
 
  private:
   void wait();
+  void take_interrupts();
 
   RawVfioClient client_;
   SocketDevice device_;

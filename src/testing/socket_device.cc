@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
+#include "abi/registers.h"
 #include "vfio_user/protocol.h"
 
 namespace paravane::fake {
@@ -12,6 +14,22 @@ void demand_of_daemon(bool done, const char* what) {
   if (done) return;
   std::fprintf(stderr, "a fake VM: %s\n", what);
   std::exit(1);
+}
+
+void SocketDevice::map_doorbells() {
+  constexpr std::size_t kListAt = sizeof(vfio_user::RegionInfo);
+  constexpr std::size_t kAreaAt = kListAt + sizeof(vfio_user::SparseMmap);
+  auto reply = client_.region_info(abi::kDoorbellBar, kAreaAt + sizeof(vfio_user::SparseArea));
+  demand_of_daemon(reply && !reply->is_error() && reply->fds.size() == 1 &&
+                       reply->as<vfio_user::SparseMmap>(kListAt).areas.get() == 1,
+                   "doorbells cannot be mapped");
+  const auto area = reply->as<vfio_user::SparseArea>(kAreaAt);
+  doorbells_ = std::move(reply->fds.front());
+  spec_.bars[abi::kDoorbellBar] = {
+      .size = reply->as<vfio_user::RegionInfo>().size.get(),
+      .is_64_bit = true,
+      .mmap_areas = {{.offset = area.offset.get(), .size = area.size.get()}},
+      .mmap_fd = doorbells_.get()};
 }
 
 void SocketDevice::read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) {

@@ -1,10 +1,11 @@
 // SocketDevice: a PCI function at the other end of a vfio-user socket, as a fake
-// machine sees it. Every access is a message; nothing is mapped.
+// machine sees it. Every access is a message, but for doorbells that are mapped.
 //
 // One thread.
 
 #pragma once
 
+#include "base/unique_fd.h"
 #include "testing/raw_vfio_client.h"
 #include "vfio_user/pci_device.h"
 
@@ -18,6 +19,9 @@ class SocketDevice final : public vfio_user::PciDevice {
   // `client` outlives it.
   explicit SocketDevice(RawVfioClient& client) : client_(client) {}
 
+  // The daemon lets them be mapped, or ends the program. Before it is plugged.
+  void map_doorbells();
+
   const vfio_user::DeviceSpec& spec() const override { return spec_; }
   void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
   vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
@@ -29,7 +33,8 @@ class SocketDevice final : public vfio_user::PciDevice {
 
  private:
   RawVfioClient& client_;
-  vfio_user::DeviceSpec spec_;  // no BAR can be mapped, which is all that is asked
+  vfio_user::DeviceSpec spec_;  // what can be mapped, which is all that is asked
+  UniqueFd doorbells_;
 };
 
 }  // namespace paravane::fake

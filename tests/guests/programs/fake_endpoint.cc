@@ -19,9 +19,9 @@ namespace {
 
 namespace fake = paravane::fake;
 
-constexpr std::uint32_t kRequests = 16;
+constexpr std::uint32_t kRequests = 64;
 constexpr std::uint32_t kParts = 4;
-constexpr std::uint32_t kCompletions = 64;
+constexpr std::uint32_t kCompletions = 256;
 constexpr useconds_t kBetweenLooks = 50;  // the daemon may have no processor but this one
 
 const char* told(const char* name) {
@@ -60,6 +60,7 @@ struct Endpoint::Objects {
                             .max_recv_sge = kParts});
   }
   std::vector<pvrdma_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
+  std::optional<ibv_wc> take() const;
 
   fake::AttachedVm vm{told("PARAVANE_VM_SOCKET")};
   std::array<std::uint8_t, 6> mac = mac_of(told("PARAVANE_VM_MAC"));
@@ -164,14 +165,18 @@ void Endpoint::post_send(bool datagram, ibv_send_wr request, std::size_t at, std
 }
 
 std::optional<ibv_wc> Endpoint::poll() {
+  const std::optional<ibv_wc> completion = objects_->take();
+  if (!completion) ::usleep(kBetweenLooks);
+  return completion;
+}
+
+std::optional<ibv_wc> Endpoint::Objects::take() const {
   pvrdma_cqe found{};
-  if (!objects_->cq.take(found)) {
-    ::usleep(kBetweenLooks);
-    return std::nullopt;
-  }
+  if (!cq.take(found)) return std::nullopt;
   ibv_wc completion{};
   completion.wr_id = found.wr_id;
   completion.status = static_cast<ibv_wc_status>(found.status);
+  completion.opcode = static_cast<ibv_wc_opcode>(found.opcode);
   completion.byte_len = found.byte_len;
   completion.imm_data = found.imm_data;
   completion.src_qp = found.src_qp;
@@ -187,10 +192,14 @@ ibv_wc Endpoint::wait() {
 
 std::optional<ibv_wc> Endpoint::wait_for(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-    if (const auto completion = poll()) return completion;
+  while (true) {
+    if (const auto completion = objects_->take()) return completion;
+    objects_->cq.arm();
+    if (const auto completion = objects_->take()) return completion;
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= end) return std::nullopt;
+    objects_->vm.await_interrupt(std::chrono::ceil<std::chrono::milliseconds>(end - now));
   }
-  return std::nullopt;
 }
 
 }  // namespace guest
