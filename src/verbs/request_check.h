@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kMaxDatagramBytes = 4096;
 
 // The right that the request's own buffers must give.
 AccessMask local_need(WrOpcode opcode);
+// The right that the memory region of its key must give, and the peer's queue pair.
+AccessMask remote_need(WrOpcode opcode);
 
 WcOpcode completion_opcode(WrOpcode opcode);
 

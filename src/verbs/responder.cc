@@ -11,19 +11,8 @@
 namespace paravane::verbs {
 namespace {
 
-// Placed here and told to the program: needs a posted receive.
-bool consumes_receive(WrOpcode opcode) {
-  return is_send(opcode) || opcode == WrOpcode::kRdmaWriteWithImm;
-}
-
 bool has_immediate(WrOpcode opcode) {
   return opcode == WrOpcode::kSendWithImm || opcode == WrOpcode::kRdmaWriteWithImm;
-}
-
-AccessMask remote_need(WrOpcode opcode) {
-  if (opcode == WrOpcode::kRdmaRead) return kAccessRemoteRead;
-  if (is_atomic(opcode)) return kAccessRemoteAtomic;
-  return is_send(opcode) ? 0 : AccessMask{kAccessRemoteWrite};
 }
 
 bool is_supported(WrOpcode opcode) {
@@ -47,6 +36,10 @@ std::expected<Placement, Outcome> Responder::begin(const RemoteRequest& request,
   QueuePair::Impl& qp = *qp_.impl_;
   end_placement();
   peer_waits_ = false;
+  // By another path: what an adapter still places must not change memory after this request.
+  if (lent_ > 0 && arrives != Arrives::kByLane) {
+    qp.adapter.memory().loans().recall_queue_pair(qp_.number());
+  }
   const auto refusal = [&](const Outcome& outcome) {
     qp_.adapter_.observe([&](Observer& observer) { tell_refusal(observer, request, outcome); });
     return std::unexpected(outcome);
@@ -134,8 +127,8 @@ Outcome Responder::judge_first_slice() {
 
 void Responder::take_in_hand() {
   if (receive_ != nullptr) return;
-  receive_ = std::move(rare_->given_back.back());
-  rare_->given_back.pop_back();
+  receive_ = std::move(rare_->taken.front());
+  rare_->taken.erase(rare_->taken.begin());
 }
 
 WorkSource::Fetch Responder::fetch_receive(Take take) {
@@ -370,7 +363,7 @@ void Responder::count(WrOpcode opcode, std::uint64_t bytes, std::uint64_t reques
 
 bool Responder::takes_directly() const {
   const bool heard = qp_.state() != QpState::kReadyToReceive || qp_.impl_->announced_established;
-  return listens() && heard && !busy() && !peer_waits_;
+  return listens() && heard && !busy() && !peer_waits_ && lent_ == 0;
 }
 
 AccessMask Responder::direct_rights() const {
@@ -480,7 +473,7 @@ void Responder::stop() {
   peer_waits_ = false;
   if (rare_ == nullptr) return;
   for (Arrival& arrival : rare_->arrivals) {
-    rare_->given_back.push_back(std::move(arrival.receive));
+    rare_->taken.push_back(std::move(arrival.receive));
   }
   rare_->arrivals.clear();
 }

@@ -58,6 +58,7 @@ enum class Arrives : std::uint8_t {
   kAtOnce,     // straight after begin(): they are judged then
   kInPieces,   // when bytes have come, later: begin() judges them too, so that the peer hears
                // of a wrong key before it has sent its bytes
+  kByLane,     // as kInPieces, and an RDMA adapter places them (extents_ahead())
   kInPackets,  // as kInPieces, and the end of the message is told to Placement::finish()
 };
 
@@ -81,6 +82,17 @@ class Responder {
   // moment. Results as Placement::extents().
   Outcome read_extents(const RemoteRequest& read, std::uint64_t offset, std::uint64_t length,
                        ExtentList& out);
+
+  // For transports that let an RDMA adapter place messages before their turn. Finds the memory of
+  // bytes [offset, offset+length) of a message that comes after the placement, and after `receives`
+  // other messages that consume a receive. The whole message is judged with its first byte. False:
+  // begin() decides when its turn has come. A receive that was taken stays for its message.
+  bool extents_ahead(const RemoteRequest& request, std::uint32_t receives, Stretch stretch,
+                     ExtentList& out);
+  // Memory of the peer's messages that was lent for that, and returned. A request that comes by
+  // another path is not executed before all of it is returned.
+  void note_lent() { ++lent_; }
+  void note_returned() { --lent_; }
 
   // The memory of this adapter failed during a copy.
   Outcome memory_failed();
@@ -185,10 +197,12 @@ class Responder {
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
   bool has_taken() const {
-    return receive_ != nullptr || (rare_ != nullptr && !rare_->given_back.empty());
+    return receive_ != nullptr || (rare_ != nullptr && !rare_->taken.empty());
   }
   // REQUIRES: has_taken().
   void take_in_hand();
+  // The receive of a message that comes after the placement; nullptr: there is none.
+  const ReceiveRequest* receive_ahead(std::uint32_t index);
   // Takes a receive from its source. kTaken: it is in hand. Throws std::bad_alloc without a change.
   using Take = WorkSource::Fetch (WorkSource::*)(ReceiveRequest& out);
   WorkSource::Fetch fetch_receive(Take take = &WorkSource::take_receive);
@@ -232,8 +246,9 @@ class Responder {
     RemoteRequest request;          // that begin() has judged last
     DoneMemory done;                // of atomics at most max_dest_reads
     std::vector<Arrival> arrivals;  // at most one for each channel
-    // Taken for arrivals that came to nothing.
-    std::vector<std::unique_ptr<ReceiveRequest>> given_back;
+    // Taken, and for the next messages: of arrivals that came to nothing, and of messages whose
+    // memory was lent before their turn.
+    std::vector<std::unique_ptr<ReceiveRequest>> taken;
   };
   Rare& rare();
   // REQUIRES: begin() was called since reset().
@@ -244,6 +259,7 @@ class Responder {
   // In hand: taken and not completed. A receive takes 540 bytes, so it comes from the adapter,
   // which keeps one for its next responder.
   std::unique_ptr<ReceiveRequest> receive_;
+  std::uint32_t lent_ = 0;
   bool ring_dead_ = false;  // until reset()
   bool peer_waits_ = false;
   bool told_last_ = false;   // of kLastReceiveReached; until reset()

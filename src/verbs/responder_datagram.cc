@@ -36,7 +36,7 @@ std::uint64_t Responder::begin_arrival(const DatagramSource& source, const SendR
   if (!begin_datagram(source, request, bytes)) return 0;
   Rare& kept = rare();
   // What ends needs no memory.
-  kept.given_back.reserve(kept.given_back.size() + kept.arrivals.size() + 1);
+  kept.taken.reserve(kept.taken.size() + kept.arrivals.size() + 1);
   Arrival& arrival = kept.arrivals.emplace_back();
   arrival.name = ++qp_.impl_->adapter.last_arrival_;
   arrival.source = source;
@@ -70,7 +70,7 @@ void Responder::end_arrival(std::uint64_t arrival, bool is_whole) {
     return complete_datagram(ended.source, ended.request, ended.bytes, *ended.receive,
                              Reveal::kNow);
   }
-  rare_->given_back.push_back(std::move(ended.receive));
+  rare_->taken.push_back(std::move(ended.receive));
   end_datagram(false, ended.source, ended.request, ended.bytes);
 }
 

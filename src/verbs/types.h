@@ -90,6 +90,10 @@ constexpr bool is_send(WrOpcode opcode) {
   return opcode == WrOpcode::kSend || opcode == WrOpcode::kSendWithImm ||
          opcode == WrOpcode::kSendWithInvalidate;
 }
+// It is told to the peer's program when it is placed, which needs a posted receive.
+constexpr bool consumes_receive(WrOpcode opcode) {
+  return is_send(opcode) || opcode == WrOpcode::kRdmaWriteWithImm;
+}
 // Whether the request changes the meaning of one of the requester's own keys.
 constexpr bool is_registration(WrOpcode opcode) {
   return opcode == WrOpcode::kFastRegister || opcode == WrOpcode::kLocalInvalidate;

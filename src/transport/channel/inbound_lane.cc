@@ -14,6 +14,17 @@ bool InboundLink::park(const verbs::RemoteRequest& request, bool by_lane) {
   const bool needs_payload = !by_lane && !verbs::brings_bytes(request.opcode) && request.length > 0;
   if (needs_payload || parked_.size() >= wire::kMostAhead) return false;
   parked_.push_back({.request = request, .by_lane = by_lane});
+  clear_ahead();
+  return true;
+}
+
+// The requester has given up the message in progress, or one behind it, and begins with that.
+bool InboundLink::begins_anew(std::uint64_t serial) {
+  const std::uint64_t last = parked_.empty() ? message_->serial : parked_.back().request.serial;
+  if (serial > last) return false;
+  recall_pieces();
+  parked_.clear();
+  message_.reset();
   return true;
 }
 
@@ -22,18 +33,22 @@ void InboundLink::act_on_parked() {
     const Parked parked = parked_.front();
     parked_.pop_front();
     std::optional<Sink> sink;
-    if (!act(parked.request, parked.by_lane, {}, 0, sink)) {
+    if (!act(parked, {}, 0, sink)) {
       return channel_->break_off("protocol: too many requests wait for their answers");
     }
   }
+}
+
+bool InboundLink::has_room(const Lanes& lanes) const {
+  return lanes.room_for(qp_, under_way_) > 0;
 }
 
 // As many as the lane has room for. A message that was refused, or that was done before, has no
 // placement, and its bytes do not come.
 void InboundLink::clear_pieces() {
   Lanes& lanes = *channel_->lanes();
-  while (message_ && message_->placement && message_->by_lane && !message_->leaves_lane &&
-         message_->cleared < message_->length && lanes.room_for(qp_, message_->pieces) > 0) {
+  while (message_ && message_->placement && message_->by_lane && !message_->pieces.leaves_lane &&
+         message_->pieces.cleared < message_->length && has_room(lanes)) {
     clear_piece(lanes);
   }
   if (!message_ || !message_->by_lane) return;
@@ -41,55 +56,108 @@ void InboundLink::clear_pieces() {
     message_.reset();
     return act_on_parked();
   }
-  if (message_->pieces == 0 && message_->cleared < message_->length) message_->leaves_lane = true;
+  if (message_->done == message_->length) {  // all came before its turn
+    return on_placed({.message = this, .serial = message_->serial, .offset = message_->done},
+                     Arrival::kIntact);
+  }
+  LanePieces& pieces = message_->pieces;
+  if (pieces.under_way == 0 && pieces.cleared < message_->length) pieces.leaves_lane = true;
   join_lines();
+  clear_ahead();
 }
 
 void InboundLink::clear_piece(Lanes& lanes) {
-  const std::uint64_t bytes = std::min(message_->length - message_->cleared, wire::kLanePieceBytes);
+  LanePieces& pieces = message_->pieces;
+  const std::uint64_t bytes = std::min(message_->length - pieces.cleared, wire::kLanePieceBytes);
   verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
   ExtentList& found = channel_->scratch();
   found.clear();
   regions.note_keys(&keys);
-  const verbs::Outcome placed = message_->placement->extents(message_->cleared, bytes, found);
+  const verbs::Outcome placed = message_->placement->extents(pieces.cleared, bytes, found);
   regions.note_keys(nullptr);
   if (!is_done(placed)) return refuse(placed);
-  const ExtentList piece = lanes.what_fits(found);
-  const std::uint64_t serial = message_->serial;
-  const auto cleared =
-      lanes.receive(*this, serial, {.qp = qp_, .extents = piece, .keys = std::move(keys)});
-  if (!cleared) {
-    message_->leaves_lane = true;
+  lend(lanes, message_->serial, std::move(keys), pieces);
+}
+
+// Of the messages behind the one in progress, while the payload of all before them is on its way.
+// What a program may see of them is done when their turn has come.
+void InboundLink::clear_ahead() {
+  const bool is_under_way = message_ && message_->by_lane && message_->placement &&
+                            !message_->pieces.leaves_lane &&
+                            message_->pieces.cleared == message_->length;
+  if (!is_under_way) return;
+  Lanes& lanes = *channel_->lanes();
+  std::uint32_t receives = 0;
+  for (Parked& parked : parked_) {
+    if (!parked.is_by_lane() || qp_.responder().done().has(parked.request.serial)) return;
+    while (parked.pieces.cleared < parked.request.length) {
+      if (parked.pieces.leaves_lane || !has_room(lanes)) return;
+      if (!clear_piece_ahead(lanes, parked, receives)) return;
+    }
+    if (verbs::consumes_receive(parked.request.opcode)) ++receives;
+  }
+}
+
+bool InboundLink::clear_piece_ahead(Lanes& lanes, Parked& parked, std::uint32_t receives) {
+  LanePieces& pieces = parked.pieces;
+  const verbs::Stretch stretch{
+      .offset = pieces.cleared,
+      .length = std::min(parked.request.length - pieces.cleared, wire::kLanePieceBytes)};
+  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
+  std::vector<std::uint32_t> keys;
+  ExtentList& found = channel_->scratch();
+  found.clear();
+  regions.note_keys(&keys);
+  const bool is_found = qp_.responder().extents_ahead(parked.request, receives, stretch, found);
+  regions.note_keys(nullptr);
+  if (!is_found) return false;
+  lend(lanes, parked.request.serial, std::move(keys), pieces);
+  return !pieces.leaves_lane;
+}
+
+void InboundLink::lend(Lanes& lanes, std::uint64_t serial, std::vector<std::uint32_t> keys,
+                       LanePieces& pieces) {
+  const std::uint64_t lent =
+      lanes.receive(*this, {.link = link_, .serial = serial, .offset = pieces.cleared},
+                    {.qp = qp_, .extents = channel_->scratch(), .keys = std::move(keys)});
+  if (lent == 0) {
+    pieces.leaves_lane = true;
     return;
   }
-  wire::Clear frame{};
-  frame.link.set(link_);
-  frame.serial.set(serial);
-  frame.offset.set(message_->cleared);
-  frame.bytes.set(static_cast<std::uint32_t>(piece.total_bytes()));
-  frame.lane.set(static_cast<std::uint8_t>(cleared->lane));
-  frame.number.set(cleared->number);
-  clears_.push_back(frame);
-  message_->cleared += piece.total_bytes();
-  ++message_->pieces;
+  pieces.cleared += lent;
+  ++pieces.under_way;
+  ++under_way_;
+  qp_.responder().note_lent();
 }
 
 // What is left comes in the stream.
-void InboundLink::clear_stream() {
+void InboundLink::add_stream_clear(wire::BlockWriter& block) {
   message_->by_lane = false;
   wire::Clear frame{};
   frame.link.set(link_);
   frame.serial.set(message_->serial);
   frame.offset.set(message_->done);
-  clears_.push_back(frame);
+  block.add(frame);
+}
+
+// nullptr: the message was given up.
+LanePieces* InboundLink::pieces_of(std::uint64_t serial) {
+  if (message_ && message_->serial == serial) return &message_->pieces;
+  const auto found =
+      std::ranges::find(parked_, serial, [](const Parked& one) { return one.request.serial; });
+  return found != parked_.end() ? &found->pieces : nullptr;
 }
 
 void InboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_void) {
-  if (!message_ || message_->serial != serial || message_->pieces == 0) return;
-  --message_->pieces;
-  if (is_void) message_->has_void = message_->leaves_lane = true;
-  if (!message_->has_void) {
+  LanePieces* pieces = pieces_of(serial);
+  if (pieces == nullptr || pieces->under_way == 0) return;
+  --under_way_;
+  qp_.responder().note_returned();
+  const bool is_placed = pieces->take(bytes, is_void);
+  const bool is_ahead = !message_ || message_->serial != serial;
+  if (is_ahead) return clear_ahead();
+  if (is_placed) {
     on_placed({.message = this,
                .serial = serial,
                .offset = message_->done,
@@ -100,10 +168,19 @@ void InboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_vo
   if (message_ && message_->serial == serial) clear_pieces();
 }
 
+void InboundLink::lose(LanePieces& pieces) {
+  for (; pieces.under_way > 0; --pieces.under_way) {
+    --under_way_;
+    qp_.responder().note_returned();
+    pieces.leaves_lane = true;
+  }
+}
+
 void InboundLink::on_lane_closed() {
-  if (!message_ || message_->pieces == 0) return;
-  message_->pieces = 0;
-  message_->leaves_lane = true;
+  if (under_way_ == 0) return;
+  for (Parked& parked : parked_) lose(parked.pieces);
+  if (!message_) return;
+  lose(message_->pieces);
   if (message_->placement) join_lines();
 }
 
@@ -203,9 +280,9 @@ void InboundLink::drop_reads_by_lane(std::uint64_t from) {
                 [from](const Read& read) { return read.by_lane && read.request.serial >= from; });
 }
 
-// The adapter lets go of the message's memory.
+// The adapter lets go of the messages' memory.
 void InboundLink::recall_pieces() {
-  if (!message_ || message_->pieces == 0) return;
+  if (under_way_ == 0) return;
   qp_.adapter().memory().loans().recall_queue_pair(qp_.number());
 }
 

@@ -23,12 +23,11 @@ constexpr std::size_t kMostAnswers = 256;
 
 // Of a link's turn.
 constexpr std::size_t kMostWords = 16;
-constexpr std::size_t kMostClears = 16;
 
 // What the longest turn of a link puts into a block.
 constexpr std::size_t kMostBackPerTurn =
     sizeof(wire::Opened) + sizeof(wire::LifeTop) + sizeof(wire::Ack) + sizeof(wire::Nak) +
-    sizeof(wire::Ready) + sizeof(wire::AnswerDue) + kMostClears * sizeof(wire::Clear) +
+    sizeof(wire::Ready) + sizeof(wire::AnswerDue) + sizeof(wire::Clear) +
     kMostWords * sizeof(wire::Word) + sizeof(wire::Data) + wire::kDirectFrom;
 
 std::optional<WrOpcode> opcode_of(std::uint8_t raw) {
@@ -61,7 +60,6 @@ bool InboundLink::open(std::uint32_t number, const LinkLives& lives, Channel& ch
   if (is_other) return false;
   on_abort();
   leave();
-  clears_.clear();
   if (peer_life_ != lives.requester) refused_ = 0;
   heard_ = 0;
   qp_.responder().done().meet(lives.requester);
@@ -85,7 +83,7 @@ bool InboundLink::has_read(bool is_long) const {
 
 bool InboundLink::has_short() const {
   return opened_due_ || ack_due_ || ready_due_ || refusal_due_ || !words_.empty() ||
-         !clears_.empty() || leaves_lane() || is_answer_due() || has_read(false);
+         leaves_lane() || is_answer_due() || has_read(false);
 }
 
 void InboundLink::join_lines() {
@@ -108,7 +106,6 @@ void InboundLink::on_channel_lost() {
   leave_lines();
   channel_ = nullptr;
   link_ = 0;
-  clears_.clear();
   words_.clear();
   reads_.clear();
   refusal_due_.reset();
@@ -122,9 +119,9 @@ bool InboundLink::is_connected() {
 }
 
 void InboundLink::on_abort() {
-  parked_.clear();
   drop_reads_by_lane(0);
   recall_pieces();
+  parked_.clear();
   message_.reset();
 }
 
@@ -149,43 +146,47 @@ bool InboundLink::on_request(const wire::Request& frame, std::span<const std::by
                               .compare_add = frame.compare_add.get(),
                               .swap = frame.swap.get(),
                               .serial = frame.serial.get()};
-  if (waits_for_lane()) return !has_payload && park(request, by_lane);
-  return act(request, by_lane, inside, direct_bytes, sink);
+  if (waits_for_lane() && !begins_anew(request.serial)) {
+    return !has_payload && park(request, by_lane);
+  }
+  return act({.request = request, .by_lane = by_lane}, inside, direct_bytes, sink);
 }
 
-bool InboundLink::act(const RemoteRequest& request, bool by_lane, std::span<const std::byte> inside,
+bool InboundLink::act(const Parked& one, std::span<const std::byte> inside,
                       std::uint64_t direct_bytes, std::optional<Sink>& sink) {
-  message_.reset();
+  const RemoteRequest& request = one.request;
+  message_ = Message{.serial = request.serial,
+                     .length = request.length,
+                     .came_by_lane = one.is_by_lane(),
+                     .by_lane = one.by_lane,
+                     .done = one.pieces.placed,
+                     .pieces = one.pieces};
   if (!is_connected()) {
     on_abort();
     leave();
     return true;
   }
-  message_ = Message{.serial = request.serial,
-                     .length = request.length,
-                     .came_by_lane = by_lane && !verbs::brings_bytes(request.opcode),
-                     .by_lane = by_lane};
   heard_ = std::max(heard_, request.serial);
   if (qp_.responder().done().has(request.serial)) {
     answer_again(request);
   } else if (refused_ == 0 || refused_ == request.serial) {
-    begin(request);
+    begin(request, one.is_by_lane() ? verbs::Arrives::kByLane : verbs::Arrives::kInPieces);
   }
   if (link_ == 0) return true;  // no listener
   if (verbs::brings_bytes(request.opcode)) {
     message_.reset();
     return words_.size() + reads_.size() <= kMostAnswers;
   }
-  if (by_lane) {
+  if (one.by_lane) {
     clear_pieces();
     return true;
   }
   return take_payload(inside, direct_bytes, sink);
 }
 
-void InboundLink::begin(const RemoteRequest& request) {
+void InboundLink::begin(const RemoteRequest& request, verbs::Arrives arrives) {
   refused_ = 0;
-  auto begun = qp_.responder().begin(request, verbs::Arrives::kInPieces);
+  auto begun = qp_.responder().begin(request, arrives);
   if (!begun) return refuse(begun.error());
   message_->placement = std::move(*begun);
   if (verbs::brings_bytes(request.opcode)) begin_answer(request);
@@ -337,11 +338,7 @@ void InboundLink::compose(wire::BlockWriter& block) {
     reads_.front().is_told = true;
     block.add(wire::AnswerDue{.link = link, .serial = Le64(reads_.front().request.serial)});
   }
-  if (leaves_lane()) clear_stream();
-  for (std::size_t i = 0; i < kMostClears && !clears_.empty(); ++i) {
-    block.add(clears_.front());
-    clears_.pop_front();
-  }
+  if (leaves_lane()) add_stream_clear(block);
   if (const auto refusal = std::exchange(refusal_due_, std::nullopt)) {
     wire::Nak frame;
     frame.link = link;

@@ -15,9 +15,11 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/lane_pieces.h"
 #include "transport/channel/lanes.h"
 #include "transport/channel/link_lives.h"
 #include "transport/channel/turns.h"
@@ -91,17 +93,16 @@ class InboundLink final : public LaneReceiver, public LaneSender {
     bool by_lane = false;                         // it still does, and not in the stream
     std::optional<verbs::Placement> placement{};  // none: its bytes are thrown away
     std::uint64_t done = 0;                       // bytes that came
-    // ---- By a lane ----
-    std::uint64_t cleared = 0;  // bytes
-    std::uint32_t pieces = 0;   // that are on their way
-    bool leaves_lane = false;   // the rest comes in the stream, when no piece is on its way
-    bool has_void = false;      // of the pieces, which follow each other
+    LanePieces pieces{};
   };
   // A request without payload in the stream, that came while the payload of another one was on its
-  // way by a lane.
+  // way by a lane. Its own may be on its way too.
   struct Parked {
     verbs::RemoteRequest request;
     bool by_lane;
+    LanePieces pieces{};
+
+    bool is_by_lane() const { return by_lane && !verbs::brings_bytes(request.opcode); }
   };
   struct Read {
     verbs::RemoteRequest request;
@@ -121,20 +122,30 @@ class InboundLink final : public LaneReceiver, public LaneSender {
 
   bool is_connected();
   void leave();
-  bool act(const verbs::RemoteRequest& request, bool by_lane, std::span<const std::byte> inside,
-           std::uint64_t direct_bytes, std::optional<Sink>& sink);
+  bool act(const Parked& one, std::span<const std::byte> inside, std::uint64_t direct_bytes,
+           std::optional<Sink>& sink);
   // ---- Of messages by a lane: inbound_lane.cc ----
   bool park(const verbs::RemoteRequest& request, bool by_lane);
+  bool begins_anew(std::uint64_t serial);
   bool waits_for_lane() const { return message_ && message_->came_by_lane; }
   void act_on_parked();
   void clear_pieces();
+  void clear_ahead();
+  bool has_room(const Lanes& lanes) const;
   void clear_piece(Lanes& lanes);
+  bool clear_piece_ahead(Lanes& lanes, Parked& parked, std::uint32_t receives);
+  // Of the bytes in the channel's scratch.
+  void lend(Lanes& lanes, std::uint64_t serial, std::vector<std::uint32_t> keys,
+            LanePieces& pieces);
   bool leaves_lane() const {
-    return message_ && message_->by_lane && message_->leaves_lane && message_->pieces == 0;
+    return message_ && message_->by_lane && message_->pieces.leaves_lane &&
+           message_->pieces.under_way == 0;
   }
-  void clear_stream();
+  void add_stream_clear(wire::BlockWriter& block);
+  LanePieces* pieces_of(std::uint64_t serial);
+  void lose(LanePieces& pieces);
   void recall_pieces();
-  void begin(const verbs::RemoteRequest& request);
+  void begin(const verbs::RemoteRequest& request, verbs::Arrives arrives);
   void answer_again(const verbs::RemoteRequest& request);
   void begin_answer(const verbs::RemoteRequest& request);
   bool is_answer_due() const {
@@ -165,12 +176,12 @@ class InboundLink final : public LaneReceiver, public LaneSender {
       0;  // serial; 0: none. What comes after it is dropped until it comes again
   std::optional<Message> message_;
   std::deque<Parked> parked_;
+  std::uint32_t under_way_ = 0;  // pieces of all these
 
   bool opened_due_ = false;
   bool ack_due_ = false;
   bool ready_due_ = false;
   std::optional<Refusal> refusal_due_;
-  std::deque<wire::Clear> clears_;
   std::deque<Word> words_;
   std::deque<Read> reads_;
   std::optional<Read> unsure_;  // whether the peer has all of its answer

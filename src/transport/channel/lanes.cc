@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/undo.h"
 #include "verbs/adapter.h"
 
 namespace paravane::transport_channel {
@@ -13,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 
-// Of one message: all of them while the lane is half empty, else enough to keep it going.
-constexpr std::uint32_t kMostOfMessage = 16;
-constexpr std::uint32_t kFewOfMessage = 2;
+// Pieces of one queue pair: as many while the lane is half empty, else enough to keep it going.
+constexpr std::uint32_t kMostOfQueuePair = 16;
+constexpr std::uint32_t kFewOfQueuePair = 2;
 
 // A peer cannot know the number of packets of an earlier life of the lane.
 std::uint32_t random_psn() {
@@ -26,6 +27,23 @@ std::uint32_t random_psn() {
 
 bool is_lane(std::uint32_t number) {
   return number >= 1 && number <= wire::kLanes;
+}
+
+// Of a block.
+constexpr std::size_t kMostClears = 64;
+// What a lane may have to say beside its Clears, or a Clear.
+constexpr std::size_t kMostPerLane = sizeof(wire::LaneClosed) + sizeof(wire::LaneOpen) +
+                                     sizeof(wire::LaneReady) + sizeof(wire::Clear);
+
+template <typename Frame>
+Frame clear_of(std::uint32_t number, const Lanes::Owner& owner, std::uint32_t bytes) {
+  Frame frame{};
+  frame.link.set(owner.link);
+  frame.serial.set(owner.serial);
+  frame.offset.set(owner.offset);
+  frame.bytes.set(bytes);
+  frame.lane.set(static_cast<std::uint8_t>(number));
+  return frame;
 }
 
 }  // namespace
@@ -104,8 +122,13 @@ bool Lanes::on_closed(const wire::LaneClosed& frame) {
 
 void Lanes::compose(wire::BlockWriter& block) {
   has_frames_ = false;
+  std::size_t clears = 0;
   for (std::uint32_t number = 1; number <= wire::kLanes; ++number) {
     Lane& one = lane(number);
+    if (block.room() < kMostPerLane) {
+      has_frames_ = true;
+      return;
+    }
     const wire::Le8 name(static_cast<std::uint8_t>(number));
     if (std::exchange(one.is_closed_due, false)) block.add(wire::LaneClosed{.lane = name});
     if (std::exchange(one.is_open_due, false) && one.own_psn) {
@@ -114,7 +137,22 @@ void Lanes::compose(wire::BlockWriter& block) {
     if (std::exchange(one.is_ready_due, false) && one.peer_psn) {
       block.add(wire::LaneReady{.lane = name, .psn = Le32(*one.peer_psn)});
     }
+    for (; clears < kMostClears && !one.clears_due.empty() && block.room() >= kMostPerLane;
+         ++clears) {
+      add_clear(number, one.clears_due.front(), block);
+      one.clears_due.pop_front();
+    }
+    has_frames_ = has_frames_ || !one.clears_due.empty();
   }
+}
+
+void Lanes::add_clear(std::uint32_t number, const Due& due, wire::BlockWriter& block) {
+  const auto add = [&](auto frame) {
+    frame.number.set(due.number);
+    block.add(frame);
+  };
+  if (due.owner.is_answer) return add(clear_of<wire::ClearAnswer>(number, due.owner, due.bytes));
+  add(clear_of<wire::Clear>(number, due.owner, due.bytes));
 }
 
 void Lanes::close_all() {
@@ -235,7 +273,10 @@ Lanes::Sent Lanes::send(const Cleared& cleared, const Piece& piece, LaneSender* 
   if (!fits) return send_void(cleared);
   const std::uint32_t number = cleared.lane;
   Lane& one = lane(number);
-  one.sends.push_back({.lending = lend(number, piece), .sender = sender, .serial = serial});
+  const Lending lending = lend(number, piece);
+  Undo undo([&] { lending.end(); });
+  one.sends.push_back({.lending = lending, .sender = sender, .serial = serial});
+  undo.keep();
   if (!port_.post_send(number, piece.extents, one.sent++ & ~wire::kVoidPiece)) {
     close(number);
     return Sent::kNo;
@@ -254,12 +295,12 @@ Lanes::Sent Lanes::send_void(const Cleared& cleared) {
   return Sent::kNo;
 }
 
-std::uint32_t Lanes::room_for(const verbs::QueuePair& qp, std::uint32_t cleared) const {
+std::uint32_t Lanes::room_for(const verbs::QueuePair& qp, std::uint32_t under_way) const {
   const Lane& one = lane(number_for(qp));
   if (one.state != Lane::State::kConnected || !one.is_peer_ready) return 0;
   const auto used = static_cast<std::uint32_t>(one.receives.size());
-  const std::uint32_t most = used < wire::kLaneDepth / 2 ? kMostOfMessage : kFewOfMessage;
-  return cleared < most ? std::min(most - cleared, wire::kLaneDepth - used) : 0;
+  const std::uint32_t most = used < wire::kLaneDepth / 2 ? kMostOfQueuePair : kFewOfQueuePair;
+  return under_way < most ? std::min(most - under_way, wire::kLaneDepth - used) : 0;
 }
 
 ExtentList Lanes::what_fits(const ExtentList& extents) const {
@@ -271,23 +312,33 @@ ExtentList Lanes::what_fits(const ExtentList& extents) const {
   return fits;
 }
 
-std::optional<Lanes::Cleared> Lanes::receive(LaneReceiver& receiver, std::uint64_t serial,
-                                             const Piece& piece) {
+std::uint64_t Lanes::receive(LaneReceiver& receiver, const Owner& owner, const Piece& piece) {
   const std::uint32_t number = number_for(piece.qp);
-  if (!port_.reaches(piece.qp.adapter(), piece.extents)) return std::nullopt;
+  if (!port_.reaches(piece.qp.adapter(), piece.extents)) return 0;
   Lane& one = lane(number);
-  one.receives.push_back({.lending = lend(number, piece),
+  const ExtentList extents = what_fits(piece.extents);
+  const auto bytes = static_cast<std::uint32_t>(extents.total_bytes());
+  const Lending lending = lend(number, piece);
+  Undo undo_lending([&] { lending.end(); });
+  one.receives.push_back({.lending = lending,
                           .receiver = &receiver,
-                          .serial = serial,
-                          .bytes = static_cast<std::uint32_t>(piece.extents.total_bytes()),
+                          .serial = owner.serial,
+                          .bytes = bytes,
                           .since = now_});
-  if (port_.post_receive(number, piece.extents)) {
-    return Cleared{.lane = number, .number = one.cleared++ & ~wire::kVoidPiece};
+  Undo undo_receive([&] { one.receives.pop_back(); });
+  one.clears_due.push_back(
+      {.owner = owner, .bytes = bytes, .number = one.cleared & ~wire::kVoidPiece});
+  if (port_.post_receive(number, extents)) {
+    undo_receive.keep();
+    undo_lending.keep();
+    ++one.cleared;
+    has_frames_ = true;
+    return bytes;
   }
-  one.receives.back().lending.end();
-  one.receives.pop_back();
-  close(number);
-  return std::nullopt;
+  undo_receive.keep();
+  undo_lending.keep();
+  close(number);  // ends the lending
+  return 0;
 }
 
 Lanes::Lending Lanes::lend(std::uint32_t number, const Piece& piece) {

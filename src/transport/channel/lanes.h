@@ -92,7 +92,7 @@ class Lanes final : public Loans::Borrower {
   bool on_closed(const wire::LaneClosed& frame);
   bool has_work() const { return has_frames_ || !events_.empty() || port_.has_events(); }
   bool has_frames() const { return has_frames_; }
-  // REQUIRES: room for three frames of each lane.
+  // As much as has room in a turn.
   void compose(wire::BlockWriter& block);
   void close_all();
   void forget(verbs::AdapterId adapter) { port_.forget(adapter); }
@@ -114,12 +114,18 @@ class Lanes final : public Loans::Borrower {
   Sent send_void(const Cleared& cleared);
 
   // ---- For the link that receives ----
-  // How many pieces more a message of this queue pair's may have cleared, that has `cleared`.
-  std::uint32_t room_for(const verbs::QueuePair& qp, std::uint32_t cleared) const;
-  // What a piece may begin with, of these extents.
-  ExtentList what_fits(const ExtentList& extents) const;
-  // nullopt: the piece cannot be received by a lane. REQUIRES: room_for() is not 0.
-  std::optional<Cleared> receive(LaneReceiver& receiver, std::uint64_t serial, const Piece& piece);
+  // How many pieces more this queue pair may have under way, that has `under_way`.
+  std::uint32_t room_for(const verbs::QueuePair& qp, std::uint32_t under_way) const;
+  // Whose piece it is, for the peer.
+  struct Owner {
+    std::uint32_t link;
+    std::uint64_t serial;
+    std::uint64_t offset;    // in the message
+    bool is_answer = false;  // of a READ
+  };
+  // Lends as much of the piece as the adapter takes at once, and clears that. Returns its bytes; 0:
+  // it cannot be received by a lane. REQUIRES: room_for() is not 0.
+  std::uint64_t receive(LaneReceiver& receiver, const Owner& owner, const Piece& piece);
 
   // ---- Loans::Borrower ----
   void settle() override;
@@ -144,6 +150,13 @@ class Lanes final : public Loans::Borrower {
     std::uint64_t serial = 0;
     void end(bool is_there) const;
   };
+  // Of the piece with this number. Links take turns at what they say, but the peer hears of pieces
+  // in the order in which they were lent.
+  struct Due {
+    Owner owner;
+    std::uint32_t bytes;
+    std::uint32_t number;
+  };
   struct Lane {
     enum class State : std::uint8_t { kClosed, kConnecting, kConnected };
     State state = State::kClosed;
@@ -159,11 +172,14 @@ class Lanes final : public Loans::Borrower {
     std::uint32_t received = 0;  // of them
     std::uint32_t sent = 0;      // pieces
     std::deque<Receive> receives{};
+    std::deque<Due> clears_due{};
     std::deque<Send> sends{};
   };
 
   Lane& lane(std::uint32_t number) { return lanes_.at(number - 1); }
   const Lane& lane(std::uint32_t number) const { return lanes_.at(number - 1); }
+  ExtentList what_fits(const ExtentList& extents) const;
+  static void add_clear(std::uint32_t number, const Due& due, wire::BlockWriter& block);
   static std::uint32_t number_for(const verbs::QueuePair& qp);
   Lending lend(std::uint32_t number, const Piece& piece);
   std::optional<LaneEvent> next_event();

@@ -88,45 +88,37 @@ bool OutboundLink::on_answer_due(const wire::AnswerDue& frame) {
 
 void OutboundLink::clear_pieces(Outstanding& entry) {
   Lanes& lanes = *channel_->lanes();
-  while (!entry.failed && !entry.leaves_lane && entry.cleared < entry.length &&
-         lanes.room_for(qp_, entry.pieces) > 0) {
+  LanePieces& pieces = entry.pieces;
+  while (!entry.failed && !pieces.leaves_lane && pieces.cleared < entry.length &&
+         lanes.room_for(qp_, pieces.under_way) > 0) {
     clear_piece(entry);
   }
   if (entry.failed) return deliver();
-  if (entry.pieces == 0 && entry.received < entry.length) clear_stream(entry);
-  if (!clears_.empty()) join_line();
+  if (pieces.under_way == 0 && entry.received < entry.length) clear_stream(entry);
 }
 
 void OutboundLink::clear_piece(Outstanding& entry) {
-  Lanes& lanes = *channel_->lanes();
-  const std::uint64_t bytes = std::min(entry.length - entry.cleared, wire::kLanePieceBytes);
+  LanePieces& pieces = entry.pieces;
+  const std::uint64_t bytes = std::min(entry.length - pieces.cleared, wire::kLanePieceBytes);
   verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
   regions.note_keys(&keys);
-  const Outcome own = gather_own(entry, entry.cleared, bytes);
+  const Outcome own = gather_own(entry, pieces.cleared, bytes);
   regions.note_keys(nullptr);
   if (!is_done(own)) {
     entry.failed = own;
     return;
   }
-  const ExtentList piece = lanes.what_fits(channel_->scratch());
-  const std::uint64_t serial = entry.serial();
-  const auto cleared =
-      lanes.receive(*this, serial, {.qp = qp_, .extents = piece, .keys = std::move(keys)});
-  if (!cleared) {
-    entry.leaves_lane = true;
+  const Lanes::Owner owner{
+      .link = link_, .serial = entry.serial(), .offset = pieces.cleared, .is_answer = true};
+  const std::uint64_t lent = channel_->lanes()->receive(
+      *this, owner, {.qp = qp_, .extents = channel_->scratch(), .keys = std::move(keys)});
+  if (lent == 0) {
+    pieces.leaves_lane = true;
     return;
   }
-  wire::ClearAnswer frame{};
-  frame.link.set(link_);
-  frame.serial.set(serial);
-  frame.offset.set(entry.cleared);
-  frame.bytes.set(static_cast<std::uint32_t>(piece.total_bytes()));
-  frame.lane.set(static_cast<std::uint8_t>(cleared->lane));
-  frame.number.set(cleared->number);
-  clears_.push_back(frame);
-  entry.cleared += piece.total_bytes();
-  ++entry.pieces;
+  pieces.cleared += lent;
+  ++pieces.under_way;
 }
 
 void OutboundLink::clear_stream(Outstanding& entry) {
@@ -136,14 +128,13 @@ void OutboundLink::clear_stream(Outstanding& entry) {
   frame.serial.set(entry.serial());
   frame.offset.set(entry.received);
   clears_.push_back(frame);
+  join_line();
 }
 
 void OutboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_void) {
   Outstanding* entry = find(serial);
-  if (entry == nullptr || entry->pieces == 0) return;
-  --entry->pieces;
-  if (is_void) entry->leaves_lane = entry->is_void = true;
-  if (!entry->is_void) {
+  if (entry == nullptr || entry->pieces.under_way == 0) return;
+  if (entry->pieces.take(bytes, is_void)) {
     on_placed({.answer = this, .serial = serial, .offset = entry->received, .bytes = bytes},
               Arrival::kIntact);
     entry = find(serial);
@@ -153,20 +144,17 @@ void OutboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_v
 
 void OutboundLink::on_lane_closed() {
   for (Outstanding& entry : requests_) {
-    if (entry.pieces == 0) continue;
-    entry.pieces = 0;
-    entry.leaves_lane = true;
-    if (entry.failed || entry.answered) continue;
-    clear_stream(entry);
-    join_line();
+    if (std::exchange(entry.pieces.under_way, 0) == 0) continue;
+    entry.pieces.leaves_lane = true;
+    if (!entry.failed && !entry.answered) clear_stream(entry);
   }
 }
 
 void OutboundLink::recall_pieces() {
-  const bool has_pieces =
-      std::ranges::any_of(requests_, [](const Outstanding& entry) { return entry.pieces > 0; });
+  const bool has_pieces = std::ranges::any_of(
+      requests_, [](const Outstanding& entry) { return entry.pieces.under_way > 0; });
   if (!has_pieces) return;
-  for (Outstanding& entry : requests_) entry.pieces = 0;
+  for (Outstanding& entry : requests_) entry.pieces.under_way = 0;
   qp_.adapter().memory().loans().recall_queue_pair(qp_.number());
 }
 

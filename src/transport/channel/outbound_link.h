@@ -16,6 +16,7 @@
 #include "base/instant.h"
 #include "guestmem/extent.h"
 #include "transport/channel/direct.h"
+#include "transport/channel/lane_pieces.h"
 #include "transport/channel/lanes.h"
 #include "transport/channel/turns.h"
 #include "verbs/fabric_port.h"
@@ -104,11 +105,9 @@ class OutboundLink final : public LaneReceiver {
     bool by_lane = false;        // its payload waits to be cleared
     bool in_stream = false;      // by_lane, and what is left goes in the stream
     bool is_void = false;        // by_lane: no more pieces are sent
-    std::uint64_t cleared = 0;   // by_lane: bytes
-    // ---- Of a READ by a lane ----
-    bool is_due = false;       // the peer has said that it answers it now
-    std::uint32_t pieces = 0;  // that are on their way
-    bool leaves_lane = false;  // the rest comes in the stream, when no piece is on its way
+    std::uint64_t cleared = 0;   // by_lane: bytes that the adapter was given
+    bool is_due = false;         // of a READ by a lane: the peer has said that it answers it now
+    LanePieces pieces{};         // likewise
     bool answered = false;
     // The whole request is sent before the Ping with this number.
     std::uint64_t before_ping = 0;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "testing/lanes_rig.h"
 
@@ -177,6 +178,41 @@ TEST_F(LanesTest, AReadWhoseLaneFailsGoesOnInTheStream) {
     rig_.trunk(1).hold_lanes(false);
     rig_.advance(milliseconds(250));
   }
+}
+
+// What one VM receives goes by one lane, messages and what READs bring. The peer is told of the
+// pieces in the order in which they were posted.
+TEST_F(LanesTest, ManyQueuePairsShareALane) {
+  constexpr unsigned kPairs = 3;
+  constexpr unsigned kRounds = 40;
+  constexpr std::uint64_t kBytes = 128 << 10;
+  std::vector<std::unique_ptr<EngineQp>> at_a;
+  std::vector<std::unique_ptr<EngineQp>> at_b;
+  for (unsigned i = 0; i < kPairs; ++i) {
+    at_a.push_back(rig_.a().queue_pair());
+    at_b.push_back(rig_.b().queue_pair());
+    LanesRig::connect(rig_.a(), *at_a.back(), rig_.b(), *at_b.back());
+  }
+  const std::size_t losses = rig_.losses(0).size() + rig_.losses(1).size();
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const unsigned i = round % kPairs;
+    at_b[i]->post(read_request(++id_, {to_.sge(kLong, kBytes)}, from_.start, from_.key));
+    rig_.turn();
+    at_a[(round + 1) % kPairs]->post(
+        write_request(++id_, {from_.sge(0, kBytes)}, to_.start, to_.key));
+    if (round % 3 == 0) rig_.turn();
+  }
+  ASSERT_TRUE(rig_.run());
+  EXPECT_EQ(rig_.losses(0).size() + rig_.losses(1).size(), losses);
+  std::size_t done = 0;
+  for (unsigned i = 0; i < kPairs; ++i) {
+    EXPECT_THAT(at_a[i]->sends.statuses(), Each(WcStatus::kSuccess));
+    EXPECT_THAT(at_b[i]->sends.statuses(), Each(WcStatus::kSuccess));
+    done += at_a[i]->sends.size() + at_b[i]->sends.size();
+  }
+  EXPECT_EQ(done, 2 * kRounds);
+  EXPECT_TRUE(has_arrived(0, kBytes));
+  EXPECT_TRUE(has_arrived(kLong, kBytes));
 }
 
 }  // namespace
