@@ -59,7 +59,7 @@ class LanesStream final : public transport_channel::Stream, transport_channel::L
   void connect(std::uint32_t lane, std::uint32_t own_psn, std::uint32_t peer_psn) override {
     port_.connect(lane, own_psn, peer_psn);
   }
-  void close(std::uint32_t lane) override { port_.close(lane); }
+  Duration close(std::uint32_t lane) override { return port_.close(lane); }
   void forget(verbs::AdapterId adapter) override { port_.forget(adapter); }
 
   transport_tcp::SocketStream socket_;

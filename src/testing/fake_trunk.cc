@@ -55,6 +55,10 @@ void FakeTrunk::hold_lanes(bool holds) {
   for (std::uint32_t lane = 1; lane <= wire::kLanes; ++lane) end_->deliver_on_lane(lane);
 }
 
+void FakeTrunk::close_lanes_in(std::chrono::milliseconds time) {
+  end_->closes_in = time;
+}
+
 std::size_t FakeTrunk::lane_receives() const {
   std::size_t count = 0;
   for (const FakeTrunkEnd::Lane& lane : end_->lanes) count += lane.receives.size();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -48,6 +49,8 @@ class FakeTrunk {
   std::uint32_t join_lane(std::uint32_t lane);
   // What was sent on the lane and waits is lost.
   void drop_sends(std::uint32_t lane);
+  // How long this end takes to let go of a lane's memory.
+  void close_lanes_in(std::chrono::milliseconds time);
   // The lane fails at this end.
   void fail_lane(std::uint32_t lane);
 

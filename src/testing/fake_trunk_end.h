@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -114,6 +116,7 @@ struct FakeTrunkEnd {
     return static_cast<std::uint32_t>(done);
   }
   void close_lane(std::uint32_t number) {
+    std::this_thread::sleep_for(closes_in);
     lanes.at(number) = {};
     std::erase_if(completions, [number](const TrunkCompletion& completion) {
       const bool is_of_lane = completion.kind == TrunkCompletion::Kind::kLaneSent ||
@@ -166,8 +169,9 @@ struct FakeTrunkEnd {
   std::deque<Message> waiting;
   std::deque<TrunkCompletion> completions;
   std::array<Lane, wire::kLanes + 1> lanes;
-  bool holds_lanes = false;      // what is sent on them waits
-  std::uint64_t lane_bytes = 0;  // that were delivered to the peer
+  std::chrono::milliseconds closes_in{};  // a lane
+  bool holds_lanes = false;               // what is sent on them waits
+  std::uint64_t lane_bytes = 0;           // that were delivered to the peer
   std::uint64_t sent = 0;
   std::uint64_t sent_empty = 0;
   std::uint64_t waited = 0;

@@ -26,6 +26,9 @@ struct ChannelCounters {
                               "payload bytes that an RDMA adapter has placed in guest memory"};
   Counter lanes_closed{set, "lanes_closed",
                        "times an RDMA adapter had to let go of guest memory, or failed to move it"};
+  Counter longest_lane_close_us{
+      set, "longest_lane_close_us",
+      "longest time that an RDMA adapter took to let go of guest memory, in microseconds"};
   Counter damaged{set, "damaged", "message fragments received with a wrong digest"};
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/instant.h"
 #include "guestmem/extent.h"
 #include "verbs/adapter.h"
 
@@ -54,8 +55,8 @@ class LanePort {
   // time.
   virtual void connect(std::uint32_t lane, std::uint32_t own_psn, std::uint32_t peer_psn) = 0;
   // When it returns, the adapter accesses no memory for the lane, and no event of it comes any
-  // more.
-  virtual void close(std::uint32_t lane) = 0;
+  // more. Returns how long the adapter took to let go of the memory.
+  virtual Duration close(std::uint32_t lane) = 0;
   // The VM is gone. REQUIRES: none of its memory is lent.
   virtual void forget(verbs::AdapterId adapter) = 0;
 };

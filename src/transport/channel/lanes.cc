@@ -165,7 +165,9 @@ void Lanes::close_all() {
 void Lanes::close(std::uint32_t number) {
   Lane& one = lane(number);
   if (one.state == Lane::State::kClosed) return;
-  port_.close(number);
+  const Duration took = port_.close(number);
+  counters_.longest_lane_close_us.raise_to(static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
   std::erase_if(events_, [&](const LaneEvent& event) { return event.lane == number; });
   counters_.lanes_closed.add();
   const std::deque<Receive> receives = std::move(one.receives);

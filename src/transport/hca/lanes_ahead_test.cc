@@ -175,6 +175,16 @@ TEST_F(LanesAheadTest, ALaneThatFailsLosesNoneOfThem) {
   }
 }
 
+// All of them together, as of one message.
+TEST_F(LanesAheadTest, ThereIsABoundOnPieces) {
+  a_->post(write_request(++id_, {from_.sge(0, 10 * kAheadBytes)}, to_.start, to_.key));
+  a_->post(write_request(++id_, {from_.sge(0, 10 * kAheadBytes)}, to_.start, to_.key));
+  ASSERT_TRUE(rig_.run());
+  EXPECT_EQ(rig_.trunk(1).lane_receives(), 16u);
+  let_go();
+  EXPECT_THAT(a_->sends.statuses(), ElementsAre(WcStatus::kSuccess, WcStatus::kSuccess));
+}
+
 // Those of the messages that were not executed are flushed in their order.
 TEST_F(LanesAheadTest, ReceivesThatWereTakenAreFlushed) {
   for (unsigned n = 0; n < 6; ++n) receive(n);

@@ -100,6 +100,17 @@ TEST_F(LanesRecallTest, AResetOfTheReceiver) {
   expect_nothing_arrived();
 }
 
+TEST_F(LanesRecallTest, HowLongTheAdapterTakesIsCounted) {
+  constexpr milliseconds kTakes(7);
+  const auto longest = [this] {
+    return rig_.tcp(1).channel_to(verbs::HostId{1})->counters().longest_lane_close_us.value();
+  };
+  EXPECT_LT(longest(), 7'000u);
+  rig_.trunk(1).close_lanes_in(kTakes);
+  recall(rig_.b(), [this] { reset(*pair_.b); });
+  EXPECT_GE(longest(), 7'000u);
+}
+
 TEST_F(LanesRecallTest, AResetOfTheSender) {
   recall(rig_.a(), [this] { reset(*pair_.a); });
   expect_all_of(neighbour_);

@@ -1,5 +1,6 @@
 #include "transport/hca/trunk_lanes.h"
 
+#include <chrono>
 #include <utility>
 
 namespace paravane::transport_hca {
@@ -58,11 +59,14 @@ void TrunkLanes::on_connected(std::uint32_t lane, std::uint32_t life, bool is_co
                      .lane = lane});
 }
 
-void TrunkLanes::close(std::uint32_t lane) {
+Duration TrunkLanes::close(std::uint32_t lane) {
   Lane& one = lanes_.at(lane);
   ++one.life;
+  const Instant began = std::chrono::steady_clock::now();
   if (std::exchange(one.is_connected, false)) port_->close_lane(lane);
+  const Duration took = std::chrono::steady_clock::now() - began;
   std::erase_if(events_, [lane](const LaneEvent& event) { return event.lane == lane; });
+  return took;
 }
 
 }  // namespace paravane::transport_hca

@@ -47,7 +47,7 @@ class TrunkLanes final : public transport_channel::LanePort {
   std::optional<transport_channel::LaneEvent> next_lane_event() override;
   bool has_events() const override { return !events_.empty(); }
   void connect(std::uint32_t lane, std::uint32_t own_psn, std::uint32_t peer_psn) override;
-  void close(std::uint32_t lane) override;
+  Duration close(std::uint32_t lane) override;
   void forget(verbs::AdapterId adapter) override { memory_->forget(adapter); }
 
  private:
