@@ -12,7 +12,7 @@ namespace paravane::verbs {
 namespace {
 
 // Receives of a queue pair.
-constexpr std::size_t kMostTaken = 8;
+constexpr std::size_t kMostTaken = 4;
 
 }  // namespace
 

@@ -206,8 +206,11 @@ class AdapterHosts(Guests):
         self.paravane(1, "portgroup", "create", PORT_GROUP, "--vds", SWITCH)
         for host in self.numbers:
             wait_for(f"h{host} has heard of the port group", lambda host=host: PORT_GROUP in self.paravane(host, "portgroup", "list"), 60)
-            self.paravane(host, "vm", "add", f"vm{host}", "--mac", mac_of(host), "--port-group", PORT_GROUP)
+            self.add_vm(host, host)
         self.wait_known()
+
+    def add_vm(self, host, number):
+        self.paravane(host, "vm", "add", f"vm{number}", "--mac", mac_of(number), "--port-group", PORT_GROUP)
 
     def init_cluster(self):
         """Where etcd may take longer than the command has patience, or the daemon: then there is no cluster."""
@@ -303,9 +306,10 @@ echo $began $gone $(cut -d' ' -f1 /proc/uptime)""")
         _, said = self.spawn(host, str(FOLDER / "paravane"), "--formatter=json", "vm", "check", f"vm{host}").finish(120)
         return {row["check"]: (row["verdict"], row["found"], row["cure"]) for row in json.loads(said)}
 
-    def spawn_vm(self, host, name, *words, timeout=300):
-        """Starts a program that is the VM of a host."""
-        return self.spawn(host, "env", f"PARAVANE_VM_SOCKET={SOCKETS}/vm{host}.sock", f"PARAVANE_VM_MAC={mac_of(host)}",
+    def spawn_vm(self, host, name, *words, timeout=300, number=None):
+        """Starts a program that is the VM of a host, or the one with that number."""
+        number = number or host
+        return self.spawn(host, "env", f"PARAVANE_VM_SOCKET={SOCKETS}/vm{number}.sock", f"PARAVANE_VM_MAC={mac_of(number)}",
                           str(FOLDER / name), *words, timeout=timeout)
 
     def exchange(self, server, client, name, *words, port=19000, timeout=300):
@@ -326,8 +330,8 @@ echo $began $gone $(cut -d' ' -f1 /proc/uptime)""")
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def mac_of(host):
-    return f"02:50:56:00:00:{host:02x}"
+def mac_of(number):
+    return f"02:50:56:00:00:{number:02x}"
 
 
 class Traffic:
@@ -335,17 +339,18 @@ class Traffic:
 
     ports = iter(range(19100, 20000))
 
-    def __init__(self, rig, server=1, client=2, seconds=280, timeout=19, retries=7):
-        """`timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them. All tries together, 17 s: so long may it take on
+    def __init__(self, rig, server=1, client=2, seconds=280, timeout=19, retries=7, numbers=(None, None)):
+        """`numbers`: of the VMs, if they are not those of the hosts. `timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them. All tries together, 17 s: so long may it take on
         a machine without time until a host has heard from etcd of the other's VM, which has just started."""
         port, words = str(next(Traffic.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
-        self.rig, self.client_host = rig, client
-        self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, port)
-        self.client = rig.spawn_vm(client, "paravane-vm-tally", *words, "--seconds", str(seconds), port, rig.address_of(server))
+        self.rig, self.client_host, self.client_vm = rig, client, f"vm{numbers[1] or client}"
+        self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, port, number=numbers[0])
+        self.client = rig.spawn_vm(client, "paravane-vm-tally", *words, "--seconds", str(seconds), port, rig.address_of(server),
+                                   number=numbers[1])
 
     def has_done(self):
         """Requests of the acting VM so far."""
-        vms = self.rig.ask(self.client_host, "stats", "--vm", f"vm{self.client_host}")["vms"]
+        vms = self.rig.ask(self.client_host, "stats", "--vm", self.client_vm)["vms"]
         counters = {one["name"]: one["value"] for vm in vms for group in vm["groups"] for one in group["counters"]}
         return counters["sends"]
 

@@ -13,6 +13,7 @@ FRAMES = 'seal = "frames"'
 BESIDES = ", and the memory of VMs that send long messages"
 ROUNDS = "40"
 PACKETS = 20  # of a trunk, each way
+NEIGHBOURS = 17, 18  # VMs of h1 and h2
 TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
 
@@ -143,8 +144,8 @@ class TwoHosts(unittest.TestCase):
         # Payload over an adapter can be read on the wire, and replaced, so that long messages need no copy.
         cls.rig.make_cluster(encryption="off", channel=FRAMES)
 
-    def traffic(self):
-        traffic = Traffic(self.rig)
+    def traffic(self, **more):
+        traffic = Traffic(self.rig, **more)
         self.addCleanup(traffic.cut_short)
         return traffic
 
@@ -194,12 +195,20 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
             self.assertGreater(counters["lane_received_bytes"], 1 << 20)
 
     def test_2_memory_that_is_taken_back_stays_as_it_is(self):
-        """A queue pair that is reset while messages come by a lane: the adapter writes no more when the command is answered."""
+        """A queue pair that is reset while messages come by a lane: the adapter writes no more when the command is answered.
+        Two other VMs go on meanwhile by their own lane."""
+        for host, number in enumerate(NEIGHBOURS, 1):
+            self.rig.add_vm(host, number)
+        neighbours = self.traffic(numbers=NEIGHBOURS)
         self.rig.exchange(1, 2, "paravane-vm-retake", "3")  # memory is registered, lanes are open
-        before = self.rig.trunk_counters(1, "h2")
+        self.wait_more(neighbours)
+        before, done = self.rig.trunk_counters(1, "h2"), neighbours.has_done()
         taken_back, _ = self.rig.exchange(1, 2, "paravane-vm-retake", ROUNDS)
         counters = self.rig.trunk_counters(1, "h2")
-        print(f"HcaTrunk: {self.id().split('.')[-1]}: {taken_back.strip()}; {before}; {counters}", flush=True)
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: {taken_back.strip()}; {before}; {counters}; the neighbours have done "
+              f"{neighbours.has_done() - done} meanwhile", flush=True)
+        self.assertGreater(neighbours.has_done(), done)
+        self.end(neighbours)
         self.assertIn("bytes changed after a reset: 0", taken_back)
         self.assertGreater(counters["lanes_closed"], before["lanes_closed"])
         self.assertGreater(counters["lane_received_bytes"], before["lane_received_bytes"])
@@ -313,10 +322,15 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.assertIn(f"{DEVICE} needs 4 MiB for channels to 1 other host, but paravaned may lock 64 KiB", found)
         self.assertIn("LimitMEMLOCK=infinity", cure)
         self.assertEqual(self.rig.used_by(2), "-")
-        for locked_kib, limit in ((4096, "the limit is 4 MiB"), ("unlimited", "no limit")):
+        for locked_kib, limit, copied in ((4096, "the limit is 4 MiB", "; long messages are copied: memory cannot be registered"),
+                                          ("unlimited", "no limit", "")):
             self.rig.start_again(2, encryption="off", channel=FRAMES, locked_kib=locked_kib)
             row = ("ok", f"4 MiB for channels over {DEVICE} to 1 of 1 other host{BESIDES}; {limit}", "")
             wait_for(f"the trunk is open; {limit}", lambda row=row: self.rig.check_vm(2).get(check) == row, 60, 0.5)
+            traffic = self.traffic()
+            self.rig.wait_path(2, PATH, 60)
+            self.rig.wait_why(2, f"on host h1; over {DEVICE}{copied}")
+            self.end(traffic)
 
     def test_7_with_encryption_the_channel_goes_over_tcp(self):
         for host in self.rig.numbers:
@@ -327,6 +341,17 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         for host, peer in ((1, "h2"), (2, "h1")):
             self.rig.wait_path(host, "tcp")
             self.rig.wait_why(host, f"on host {peer}; hca: encryption is on")
+        self.end(traffic)
+
+    def test_7_one_host_alone_that_gives_encryption_up_does_not_go_over_its_adapter(self):
+        self.rig.start_again(1, encryption="on")
+        self.rig.start_again(2, encryption="on", channel='hca = "clear"')
+        self.rig.wait_known()
+        traffic = self.traffic()
+        for host in self.rig.numbers:
+            self.rig.wait_path(host, "tcp")
+        self.rig.wait_why(1, "on host h2; hca: encryption is on")
+        self.rig.wait_why(2, "on host h1; hca: h1 has encryption on")
         self.end(traffic)
 
     def test_8_a_host_that_has_it_off_is_reached_over_tcp(self):
