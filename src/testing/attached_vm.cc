@@ -12,15 +12,13 @@ namespace paravane::fake {
 namespace {
 
 constexpr std::uint64_t kRam = std::uint64_t{32} << 20;
-constexpr timespec kShort{.tv_sec = 0, .tv_nsec = 100'000};
+constexpr std::chrono::milliseconds kBetweenLooks(1);
 constexpr int kPatience = 100'000;  // looks of a guest at its interrupt
+// RawVfioClient looks 200 times, and a VMM has a patience of 5 s.
+constexpr int kAnswerWithinMs = 25;
 
 bool good(const std::optional<RawVfioClient::Reply>& reply) {
   return reply.has_value() && !reply->is_error();
-}
-
-void sleep_shortly() {
-  ::nanosleep(&kShort, nullptr);
 }
 
 GuestOptions patient() {
@@ -32,7 +30,7 @@ GuestOptions patient() {
 }  // namespace
 
 AttachedVm::AttachedVm(const std::filesystem::path& socket)
-    : client_(socket, sleep_shortly),
+    : client_(socket, [this] { await_answer(); }),
       device_(client_),
       machine_(memory_, interrupts_, kRam, [this] { wait(); }),
       guest_(machine_, patient()) {
@@ -54,9 +52,22 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
   machine_.plug(device_);
 }
 
+void AttachedVm::await_answer() const {
+  pollfd awaited{.fd = client_.socket(), .events = POLLIN, .revents = 0};
+  ::poll(&awaited, 1, kAnswerWithinMs);
+}
+
 void AttachedVm::wait() {
+  sleep_until_interrupt(kBetweenLooks);
   take_interrupts();
-  sleep_shortly();
+}
+
+void AttachedVm::sleep_until_interrupt(std::chrono::milliseconds longest) const {
+  std::array<pollfd, std::tuple_size_v<decltype(vectors_)>> awaited{};
+  for (std::size_t i = 0; i < awaited.size(); ++i) {
+    awaited[i] = {.fd = vectors_[i].get(), .events = POLLIN, .revents = 0};
+  }
+  ::poll(awaited.data(), awaited.size(), static_cast<int>(longest.count()));
 }
 
 void AttachedVm::take_interrupts() {
@@ -69,11 +80,7 @@ void AttachedVm::take_interrupts() {
 }
 
 void AttachedVm::await_interrupt(std::chrono::milliseconds longest) {
-  std::array<pollfd, std::tuple_size_v<decltype(vectors_)>> awaited{};
-  for (std::size_t i = 0; i < awaited.size(); ++i) {
-    awaited[i] = {.fd = vectors_[i].get(), .events = POLLIN, .revents = 0};
-  }
-  ::poll(awaited.data(), awaited.size(), static_cast<int>(longest.count()));
+  sleep_until_interrupt(longest);
   take_interrupts();
   guest_.handle_interrupts();
 }

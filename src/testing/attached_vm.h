@@ -36,7 +36,9 @@ class AttachedVm {
   bool responds();
 
  private:
+  void await_answer() const;
   void wait();
+  void sleep_until_interrupt(std::chrono::milliseconds longest) const;
   void take_interrupts();
 
   RawVfioClient client_;
