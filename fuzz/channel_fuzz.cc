@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,7 +19,7 @@
 #include "channel_script.h"
 #include "fuzz_bytes.h"
 #include "guestmem/memory_failure.h"
-#include "lanes_stream.h"
+#include "hostile_lanes.h"
 #include "promise.h"
 #include "testing/engine_rig.h"
 #include "testing/raw_peer.h"
@@ -121,11 +120,9 @@ class ChannelFuzz {
     held_back_.clear();
   }
 
-  // The trunks of before live on: their channels end when the new one is open.
   std::unique_ptr<transport_channel::Stream> make_stream(UniqueFd socket) {
     if (!has_lanes_) return std::make_unique<transport_tcp::SocketStream>(std::move(socket));
-    old_trunk_ = std::exchange(trunk_, FakeTrunk::make_pair());
-    return std::make_unique<LanesStream>(std::move(socket), *trunk_[0]);
+    return lanes_.open(std::move(socket));
   }
 
   void turns(unsigned count) {
@@ -246,9 +243,11 @@ class ChannelFuzz {
           rig_.know_peer(0);
         }
         return;
-      case ChannelAct::kLane: return lane();
+      case ChannelAct::kLane:
+        return lanes_.change(input_, [this](const auto& frame) { add(frame); });
       case ChannelAct::kClear: return clear();
-      case ChannelAct::kPiece: return piece();
+      case ChannelAct::kPiece:
+        return lanes_.send(input_, some_length() % (2 * wire::kLanePieceBytes));
       case ChannelAct::kHoldBack: hold_back_ = input_.u8() * std::size_t{16}; return;
       case ChannelAct::kCount: return;
     }
@@ -306,24 +305,6 @@ class ChannelFuzz {
     add(frame, by_lane ? 0 : input_.u8());
   }
 
-  std::uint32_t some_lane() { return input_.below(wire::kLanes + 2); }
-  void lane() {
-    const std::uint32_t which = input_.below(4);
-    const std::uint32_t number = some_lane();
-    const wire::Le8 name(static_cast<std::uint8_t>(number));
-    const bool is_lane = has_lanes_ && number >= 1 && number <= wire::kLanes;
-    switch (which) {
-      case 0: return add(wire::LaneOpen{.lane = name, .psn = Le32(hostile_number(input_))});
-      case 1: {
-        const std::uint32_t psn = is_lane ? trunk_[1]->join_lane(number) : 0;
-        return add(wire::LaneReady{.lane = name, .psn = Le32(psn)});
-      }
-      case 2: return add(wire::LaneClosed{.lane = name});
-      default:
-        if (is_lane) trunk_[0]->fail_lane(number);
-        return;
-    }
-  }
   void clear() {
     const std::uint32_t which = input_.below(3);
     const Le32 link(some_link());
@@ -331,7 +312,7 @@ class ChannelFuzz {
     if (which == 2) return add(wire::AnswerDue{.link = link, .serial = serial});
     const Le64 offset(some_length());
     const Le32 bytes(static_cast<std::uint32_t>(some_length()));
-    const wire::Le8 lane(static_cast<std::uint8_t>(some_lane()));
+    const wire::Le8 lane(static_cast<std::uint8_t>(HostileLanes::some_lane(input_)));
     const Le32 number(input_.u8() % 32U);
     if (which == 1) {
       return add(wire::ClearAnswer{.link = link,
@@ -348,17 +329,6 @@ class ChannelFuzz {
                     .lane = lane,
                     .number = number});
   }
-  // On the lane that most was posted for.
-  void piece() {
-    const std::uint64_t bytes = some_length() % (2 * wire::kLanePieceBytes);
-    const std::uint32_t number = input_.u8() % 32U;
-    const bool is_void = input_.u8() % 4 == 3;
-    if (!has_lanes_ || trunk_[0]->busy_lane() == 0) return;
-    lies_.emplace_back(bytes, std::byte{0xEE});
-    trunk_[1]->send_on_lane(trunk_[0]->busy_lane(), lies_.back(),
-                            number | (is_void ? wire::kVoidPiece : 0));
-  }
-
   void plain() {
     const std::uint32_t which = input_.below(10);
     const Le32 link(some_link());
@@ -482,9 +452,7 @@ class ChannelFuzz {
   TcpRig rig_;
   bool sealed_ = true;
   bool has_lanes_ = false;
-  std::array<std::unique_ptr<FakeTrunk>, 2> old_trunk_;
-  std::array<std::unique_ptr<FakeTrunk>, 2> trunk_;
-  std::deque<std::vector<std::byte>> lies_;  // that were sent
+  HostileLanes lanes_;
   verbs::QpAttributes attributes_ = default_attributes();
   std::unique_ptr<verbs::FabricPort> second_port_;
   std::unique_ptr<EngineVm> second_;

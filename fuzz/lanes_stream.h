@@ -42,11 +42,15 @@ class LanesStream final : public transport_channel::Stream, transport_channel::L
     return port_.memory_of(adapter);
   }
   std::size_t most_extents() const override { return port_.most_extents(); }
-  bool post_receive(std::uint32_t lane, const ExtentList& to) override {
-    return port_.post_receive(lane, to);
+  bool post_receive(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& to) override {
+    return port_.post_receive(lane, adapter, to);
   }
-  bool post_send(std::uint32_t lane, const ExtentList& from, std::uint32_t immediate) override {
-    return port_.post_send(lane, from, immediate);
+  bool post_send(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& from,
+                 std::uint32_t immediate) override {
+    return port_.post_send(lane, adapter, from, immediate);
+  }
+  bool post_void(std::uint32_t lane, std::uint32_t immediate) override {
+    return port_.post_void(lane, immediate);
   }
   std::optional<transport_channel::LaneEvent> next_lane_event() override {
     pump();

@@ -203,6 +203,14 @@ void GuestMemory::cut(Ranges::iterator range, std::uint64_t first, std::uint64_t
 void GuestMemory::end_mapping_age() {
   loans_.recall_all();
   ++mapping_age_;
+  for (const std::weak_ptr<MappingWatcher>& watcher : mapping_watchers_) {
+    if (const auto told = watcher.lock()) told->on_mapping_age_ended();
+  }
+}
+
+void GuestMemory::watch_mappings(std::weak_ptr<MappingWatcher> watcher) {
+  std::erase_if(mapping_watchers_, [](const auto& one) { return one.expired(); });
+  mapping_watchers_.push_back(std::move(watcher));
 }
 
 std::vector<GuestMemory::MappedFile> GuestMemory::writable_files() const {

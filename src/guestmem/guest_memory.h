@@ -143,6 +143,16 @@ class GuestMemory {
   // A number that changes when what an RDMA adapter was given may no longer be what the guest has
   // there: after a range was unmapped, or a file mapped again.
   std::uint64_t mapping_age() const { return mapping_age_; }
+  class MappingWatcher {
+   public:
+    // mapping_age() has changed. Must not change this memory.
+    virtual void on_mapping_age_ended() = 0;
+
+   protected:
+    ~MappingWatcher() = default;
+  };
+  // Throws std::bad_alloc.
+  void watch_mappings(std::weak_ptr<MappingWatcher> watcher);
 
   // True after any file of this guest has failed during an access (SIGBUS).
   bool failed() const;
@@ -248,6 +258,7 @@ class GuestMemory {
   Loans loans_;
   std::uint64_t generation_ = 1;
   std::uint64_t mapping_age_ = 1;
+  std::vector<std::weak_ptr<MappingWatcher>> mapping_watchers_;
   // Only page lists of this epoch may be used. 0: DMA is off, and no list may be used. It is a
   // single number because every access checks it.
   std::uint64_t open_epoch_ = 0;

@@ -44,8 +44,11 @@ class LanePort {
 
   // Lanes are numbered from 1. REQUIRES of all: connected; the memory is reached, and in at most
   // most_extents(). False: the adapter refuses, and the lane is of no use.
-  virtual bool post_receive(std::uint32_t lane, const ExtentList& to) = 0;
-  virtual bool post_send(std::uint32_t lane, const ExtentList& from, std::uint32_t immediate) = 0;
+  virtual bool post_receive(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& to) = 0;
+  virtual bool post_send(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& from,
+                         std::uint32_t immediate) = 0;
+  // A piece without bytes.
+  virtual bool post_void(std::uint32_t lane, std::uint32_t immediate) = 0;
 
   // nullopt: nothing has happened.
   virtual std::optional<LaneEvent> next_lane_event() = 0;

@@ -279,7 +279,8 @@ Lanes::Sent Lanes::send(const Cleared& cleared, const Piece& piece, LaneSender* 
   Undo undo([&] { lending.end(); });
   one.sends.push_back({.lending = lending, .sender = sender, .serial = serial});
   undo.keep();
-  if (!port_.post_send(number, piece.extents, one.sent++ & ~wire::kVoidPiece)) {
+  if (!port_.post_send(number, piece.qp.adapter().id(), piece.extents,
+                       one.sent++ & ~wire::kVoidPiece)) {
     close(number);
     return Sent::kNo;
   }
@@ -292,7 +293,7 @@ Lanes::Sent Lanes::send_void(const Cleared& cleared) {
   const std::uint32_t number = cleared.lane;
   Lane& one = lane(number);
   one.sends.emplace_back();
-  if (port_.post_send(number, ExtentList(), one.sent++ | wire::kVoidPiece)) return Sent::kVoid;
+  if (port_.post_void(number, one.sent++ | wire::kVoidPiece)) return Sent::kVoid;
   close(number);
   return Sent::kNo;
 }
@@ -330,7 +331,7 @@ std::uint64_t Lanes::receive(LaneReceiver& receiver, const Owner& owner, const P
   Undo undo_receive([&] { one.receives.pop_back(); });
   one.clears_due.push_back(
       {.owner = owner, .bytes = bytes, .number = one.cleared & ~wire::kVoidPiece});
-  if (port_.post_receive(number, extents)) {
+  if (port_.post_receive(number, piece.qp.adapter().id(), extents)) {
     undo_receive.keep();
     undo_lending.keep();
     ++one.cleared;

@@ -15,7 +15,7 @@ bool RegisteredMemory::reaches(verbs::Adapter& adapter, const ExtentList& extent
     want(adapter, vm);
     return false;
   }
-  if (covers(extents)) return true;
+  if (covers(vm, extents)) return true;
   if (!vm.is_wanted && vm.files != adapter.memory().usage().files) {
     drop(vm);
     want(adapter, vm);
@@ -24,6 +24,10 @@ bool RegisteredMemory::reaches(verbs::Adapter& adapter, const ExtentList& extent
 }
 
 void RegisteredMemory::want(verbs::Adapter& adapter, Vm& vm) {
+  if (vm.memory == nullptr) {
+    adapter.memory().watch_mappings(weak_from_this());
+    vm.memory = &adapter.memory();
+  }
   vm.age = adapter.memory().mapping_age();
   vm.files = adapter.memory().usage().files;
   vm.is_wanted = true;
@@ -32,7 +36,6 @@ void RegisteredMemory::want(verbs::Adapter& adapter, Vm& vm) {
 
 // No lane uses it any more: what was lent was recalled before the memory changed.
 void RegisteredMemory::drop(Vm& vm) {
-  for (const Region& region : vm.regions) regions_.erase(region.bytes.data());
   if (!vm.regions.empty()) acts_.end(std::exchange(vm.regions, {}));
 }
 
@@ -43,7 +46,6 @@ void RegisteredMemory::take(Made made) {
   }
   vm->second.is_wanted = false;
   vm->second.regions = std::move(made.regions);
-  for (const Region& region : vm->second.regions) regions_[region.bytes.data()] = &region;
 }
 
 void RegisteredMemory::forget(verbs::AdapterId adapter) {
@@ -61,29 +63,38 @@ transport_channel::MemoryState RegisteredMemory::state_of(verbs::AdapterId adapt
   return vm->second.regions.empty() ? kRefused : kRegistered;
 }
 
-const RegisteredMemory::Region* RegisteredMemory::region_of(
-    std::span<const std::byte> bytes) const {
-  auto after = regions_.upper_bound(bytes.data());
-  if (after == regions_.begin()) return nullptr;
-  const Region* region = std::prev(after)->second;
-  const std::byte* end = region->bytes.data() + region->bytes.size();
-  const bool holds = std::less_equal()(bytes.data() + bytes.size(), end);
-  return holds ? region : nullptr;
+void RegisteredMemory::on_mapping_age_ended() {
+  for (auto& [adapter, vm] : vms_) {
+    if (vm.memory != nullptr && vm.age != vm.memory->mapping_age()) drop(vm);
+  }
 }
 
-bool RegisteredMemory::covers(const ExtentList& extents) {
+const RegisteredMemory::Region* RegisteredMemory::region_of(const Vm& vm,
+                                                            std::span<const std::byte> bytes) {
+  const auto found = std::ranges::find_if(vm.regions, [bytes](const Region& region) {
+    const std::byte* begin = region.bytes.data();
+    const std::byte* end = begin + region.bytes.size();
+    return std::less_equal()(begin, bytes.data()) &&
+           std::less_equal()(bytes.data() + bytes.size(), end);
+  });
+  return found != vm.regions.end() ? &*found : nullptr;
+}
+
+bool RegisteredMemory::covers(const Vm& vm, const ExtentList& extents) {
   scratch_.clear();
   list_lent(extents, scratch_);
   return std::ranges::all_of(scratch_,
-                             [this](const auto& bytes) { return region_of(bytes) != nullptr; });
+                             [&vm](const auto& bytes) { return region_of(vm, bytes) != nullptr; });
 }
 
-void RegisteredMemory::find(const ExtentList& extents, std::vector<LanePlace>& places) {
+void RegisteredMemory::find(verbs::AdapterId adapter, const ExtentList& extents,
+                            std::vector<LanePlace>& places) {
+  const Vm& vm = vms_.at(adapter);
   scratch_.clear();
   list_lent(extents, scratch_);
   places.clear();
   for (const std::span<std::byte> bytes : scratch_) {
-    places.push_back({.bytes = bytes, .key = region_of(bytes)->registration->key()});
+    places.push_back({.bytes = bytes, .key = region_of(vm, bytes)->registration->key()});
   }
 }
 

@@ -2,8 +2,11 @@
 //
 // The files of a VM's memory are registered as a whole when the first long message wants that, on
 // another thread, because it pins them and takes the kernel a while. What was registered is good
-// until any of it is unmapped (GuestMemory::mapping_age()): then pages may lie elsewhere, and the
-// files are registered anew.
+// until any of it is unmapped (GuestMemory::mapping_age()): then pages may lie elsewhere. The
+// registration ends at once, so that the memory of a VM that is gone is not locked any more, and
+// the files are registered anew when they are wanted again.
+//
+// Memory is looked for among that of its own VM alone: host addresses are used again.
 //
 // Owner thread only. It may be destroyed on any thread when no other has it.
 
@@ -33,7 +36,8 @@ class MemoryRegistration {
   virtual std::uint32_t key() const = 0;
 };
 
-class RegisteredMemory {
+class RegisteredMemory final : public GuestMemory::MappingWatcher,
+                               public std::enable_shared_from_this<RegisteredMemory> {
  public:
   struct Region {
     std::span<std::byte> bytes;
@@ -61,29 +65,32 @@ class RegisteredMemory {
   // Whether all of it can be reached now. If it is not registered, it will be.
   bool reaches(verbs::Adapter& adapter, const ExtentList& extents);
   // REQUIRES: reaches() has said so in this turn.
-  void find(const ExtentList& extents, std::vector<LanePlace>& places);
+  void find(verbs::AdapterId adapter, const ExtentList& extents, std::vector<LanePlace>& places);
   void take(Made made);
   // The VM is gone.
   void forget(verbs::AdapterId adapter);
 
   transport_channel::MemoryState state_of(verbs::AdapterId adapter) const;
 
+  // ---- GuestMemory::MappingWatcher ----
+  void on_mapping_age_ended() override;
+
  private:
   struct Vm {
-    std::uint64_t age = 0;    // of what is registered, or is to be
-    std::uint32_t files = 0;  // that the VM had then
-    bool is_wanted = false;   // and not made yet
+    const GuestMemory* memory = nullptr;  // until forget(); null: nothing was wanted yet
+    std::uint64_t age = 0;                // of what is registered, or is to be
+    std::uint32_t files = 0;              // that the VM had then
+    bool is_wanted = false;               // and not made yet
     std::vector<Region> regions{};
   };
 
   void want(verbs::Adapter& adapter, Vm& vm);
   void drop(Vm& vm);
-  const Region* region_of(std::span<const std::byte> bytes) const;
-  bool covers(const ExtentList& extents);
+  static const Region* region_of(const Vm& vm, std::span<const std::byte> bytes);
+  bool covers(const Vm& vm, const ExtentList& extents);
 
   Acts acts_;
   std::map<verbs::AdapterId, Vm> vms_;
-  std::map<const std::byte*, const Region*> regions_;  // of all, by the first byte
   std::vector<std::span<std::byte>> scratch_;
 };
 

@@ -25,14 +25,19 @@ void TrunkLanes::note(const TrunkCompletion& completion) {
   events_.push_back(event);
 }
 
-bool TrunkLanes::post_receive(std::uint32_t lane, const ExtentList& to) {
-  memory_->find(to, places_);
+bool TrunkLanes::post_receive(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& to) {
+  memory_->find(adapter, to, places_);
   return port_->post_lane_receive(lane, places_);
 }
 
-bool TrunkLanes::post_send(std::uint32_t lane, const ExtentList& from, std::uint32_t immediate) {
-  memory_->find(from, places_);
+bool TrunkLanes::post_send(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& from,
+                           std::uint32_t immediate) {
+  memory_->find(adapter, from, places_);
   return port_->post_lane_send(lane, places_, immediate);
+}
+
+bool TrunkLanes::post_void(std::uint32_t lane, std::uint32_t immediate) {
+  return port_->post_lane_send(lane, {}, immediate);
 }
 
 std::optional<LaneEvent> TrunkLanes::next_lane_event() {

@@ -42,8 +42,10 @@ class TrunkLanes final : public transport_channel::LanePort {
     return memory_->state_of(adapter);
   }
   std::size_t most_extents() const override { return port_->most_places(); }
-  bool post_receive(std::uint32_t lane, const ExtentList& to) override;
-  bool post_send(std::uint32_t lane, const ExtentList& from, std::uint32_t immediate) override;
+  bool post_receive(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& to) override;
+  bool post_send(std::uint32_t lane, verbs::AdapterId adapter, const ExtentList& from,
+                 std::uint32_t immediate) override;
+  bool post_void(std::uint32_t lane, std::uint32_t immediate) override;
   std::optional<transport_channel::LaneEvent> next_lane_event() override;
   bool has_events() const override { return !events_.empty(); }
   void connect(std::uint32_t lane, std::uint32_t own_psn, std::uint32_t peer_psn) override;

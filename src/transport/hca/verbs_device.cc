@@ -8,14 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "transport/hca/verbs_port.h"
 
 namespace paravane::transport_hca {
 namespace {
+
+// The table of all ports is passed in an attribute whose length has 16 bits.
+constexpr std::size_t kMostGids = UINT16_MAX / sizeof(ibv_gid_entry);
 
 // An IPv4 address in a GID: ::ffff:A.B.C.D.
 bool is_ipv4(const ibv_gid& gid) {
@@ -139,14 +144,16 @@ Status VerbsDevice::open_context(ibv_device& device) {
 Status VerbsDevice::find_gid() {
   const bool is_roce = attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
   const std::uint32_t wanted = is_roce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
+  // One system call; each GID by itself would be one, and an adapter may have thousands.
+  std::vector<ibv_gid_entry> entries(kMostGids);
+  const ssize_t count = ibv_query_gid_table(context(), entries.data(), entries.size(), 0);
+  if (count < 0) {
+    return fail_by_system(Errc::kIo, fmt::format("cannot read the GIDs of {}", name()),
+                          static_cast<int>(-count));
+  }
   int best = 0;
-  for (int index = 0; index < attributes_.gid_tbl_len; ++index) {
-    ibv_gid_entry entry{};
-    const auto at = static_cast<std::uint32_t>(index);
-    if (ibv_query_gid_ex(context(), port(), at, &entry, 0) != 0 || entry.gid_type != wanted) {
-      continue;
-    }
-    if (rank(entry) <= best) continue;
+  for (const ibv_gid_entry& entry : std::span(entries).first(static_cast<std::size_t>(count))) {
+    if (entry.port_num != port() || entry.gid_type != wanted || rank(entry) <= best) continue;
     best = rank(entry);
     gid_ = entry;
   }
