@@ -225,6 +225,7 @@ void InboundLink::answer_again(const RemoteRequest& request) {
 bool InboundLink::on_more(const wire::More& frame, std::span<const std::byte> inside,
                           std::uint64_t direct_bytes, std::optional<Sink>& sink) {
   if (!message_ || frame.offset.get() != message_->done) return false;
+  if (message_->by_lane) return false;  // it was not cleared for the stream
   return take_payload(inside, direct_bytes, sink);
 }
 

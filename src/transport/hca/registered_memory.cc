@@ -45,6 +45,9 @@ void RegisteredMemory::take(Made made) {
     return acts_.end(std::move(made.regions));
   }
   vm->second.is_wanted = false;
+  if (vm->second.memory->mapping_age() != made.wanted.age) {  // unmapped meanwhile
+    return acts_.end(std::move(made.regions));
+  }
   vm->second.regions = std::move(made.regions);
 }
 

@@ -106,8 +106,10 @@ TEST_F(RegisteredMemoryTest, ThatIsMadeTooLateEnds) {
   a_.memory().unmap_all();
   a_.ram().show(a_.memory());
   make();
-  EXPECT_FALSE(memory_->reaches(a_.adapter(), extents_of(a_, a_.buffer(1 << 16))));
   EXPECT_EQ(ended_, 1u);
+  EXPECT_FALSE(memory_->reaches(a_.adapter(), extents_of(a_, a_.buffer(1 << 16))));
+  make();
+  EXPECT_TRUE(memory_->reaches(a_.adapter(), extents_of(a_, a_.buffer(1 << 16))));
 }
 
 }  // namespace
