@@ -204,7 +204,8 @@ void GuestMemory::end_mapping_age() {
   loans_.recall_all();
   ++mapping_age_;
   for (const std::weak_ptr<MappingWatcher>& watcher : mapping_watchers_) {
-    if (const auto told = watcher.lock()) told->on_mapping_age_ended();
+    const auto told = watcher.lock();
+    if (told != nullptr) runs_in_memory([&told] { told->on_mapping_age_ended(); });
   }
 }
 

@@ -138,12 +138,12 @@ void Channel::let_go(InboundLink& link, std::uint32_t number) {
 
 bool Channel::has_work() const {
   if (broken()) return false;
-  if (readable_ || (lanes_ && lanes_->has_work())) return true;
-  return !write_blocked_ &&
-         (out_.in_progress || hello_due_ || ping_due_ || pong_due_ || trunk_offer_due_ ||
-          trunk_ready_due_ || !datagrams_.empty() || !long_datagrams_.empty() ||
-          !requests_.empty() || !long_requests_.empty() || !answers_.empty() ||
-          !long_answers_.empty() || !closed_due_.empty() || !close_due_.empty());
+  if (readable_ || (lanes_ && lanes_->has_events())) return true;
+  return !write_blocked_ && ((lanes_ && lanes_->has_frames()) || out_.in_progress || hello_due_ ||
+                             ping_due_ || pong_due_ || trunk_offer_due_ || trunk_ready_due_ ||
+                             !datagrams_.empty() || !long_datagrams_.empty() ||
+                             !requests_.empty() || !long_requests_.empty() || !answers_.empty() ||
+                             !long_answers_.empty() || !closed_due_.empty() || !close_due_.empty());
 }
 
 void Channel::on_ready(bool writable) {

@@ -235,6 +235,8 @@ class Channel {
   bool take_open(const wire::Open& frame, std::span<const std::byte> more);
   template <typename Frame, typename Act>
   bool for_inbound(const wire::RawFrame& raw, Act act);
+  template <typename Frame, typename Links>
+  bool pass_piece_of_none(const wire::RawFrame& raw, const Links& links);
   template <typename Frame, typename Act>
   bool for_outbound(const wire::RawFrame& raw, Act act);
   bool take_data(OutboundLink& link, const wire::Data& data, std::span<const std::byte> inside,

@@ -160,6 +160,16 @@ bool Channel::for_outbound(const wire::RawFrame& raw, Act act) {
   return std::invoke(act, *found->second, *frame);
 }
 
+// Its link is gone, but those behind it on the lane wait for it. False: the peer has broken the
+// rules.
+template <typename Frame, typename Links>
+bool Channel::pass_piece_of_none(const wire::RawFrame& raw, const Links& links) {
+  const std::optional<Frame> frame = raw.as<Frame>();
+  if (!lanes_ || !frame || frame->lane.get() == 0 || links.contains(frame->link.get())) return true;
+  return lanes_->send_void({.lane = frame->lane.get(), .number = frame->number.get()}) !=
+         Lanes::Sent::kInvalid;
+}
+
 // NOLINTNEXTLINE(readability-function-size): a case for each kind, and nothing else
 void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes) {
   const bool is_hello = frame.kind == FrameKind::kHello;
@@ -230,12 +240,16 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
       });
       break;
     case FrameKind::kDatagram: good = take_datagram(frame, direct_bytes); break;
-    case FrameKind::kClear: good = for_outbound<wire::Clear>(frame, &OutboundLink::on_clear); break;
+    case FrameKind::kClear:
+      good = pass_piece_of_none<wire::Clear>(frame, outbound_) &&
+             for_outbound<wire::Clear>(frame, &OutboundLink::on_clear);
+      break;
     case FrameKind::kAnswerDue:
       good = for_outbound<wire::AnswerDue>(frame, &OutboundLink::on_answer_due);
       break;
     case FrameKind::kClearAnswer:
-      good = for_inbound<wire::ClearAnswer>(frame, &InboundLink::on_clear_answer);
+      good = pass_piece_of_none<wire::ClearAnswer>(frame, inbound_) &&
+             for_inbound<wire::ClearAnswer>(frame, &InboundLink::on_clear_answer);
       break;
     case FrameKind::kLaneOpen:
     case FrameKind::kLaneReady:

@@ -69,13 +69,12 @@ void InboundLink::clear_pieces() {
 void InboundLink::clear_piece(Lanes& lanes) {
   LanePieces& pieces = message_->pieces;
   const std::uint64_t bytes = std::min(message_->length - pieces.cleared, wire::kLanePieceBytes);
-  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
   ExtentList& found = channel_->scratch();
   found.clear();
-  regions.note_keys(&keys);
-  const verbs::Outcome placed = message_->placement->extents(pieces.cleared, bytes, found);
-  regions.note_keys(nullptr);
+  const verbs::Outcome placed = noting_keys(qp_.adapter().regions(), keys, [&] {
+    return message_->placement->extents(pieces.cleared, bytes, found);
+  });
   if (!is_done(placed)) return refuse(placed);
   lend(lanes, message_->serial, std::move(keys), pieces);
 }
@@ -84,16 +83,16 @@ void InboundLink::clear_piece(Lanes& lanes) {
 // What a program may see of them is done when their turn has come.
 void InboundLink::clear_ahead() {
   const bool is_under_way = message_ && message_->by_lane && message_->placement &&
-                            !message_->pieces.leaves_lane &&
+                            message_->placement->is_live() && !message_->pieces.leaves_lane &&
                             message_->pieces.cleared == message_->length;
-  if (!is_under_way) return;
+  if (!is_under_way || !is_connected()) return;
   Lanes& lanes = *channel_->lanes();
   std::uint32_t receives = 0;
   for (Parked& parked : parked_) {
     if (!parked.is_by_lane() || qp_.responder().done().has(parked.request.serial)) return;
+    if (parked.pieces.leaves_lane) return;
     while (parked.pieces.cleared < parked.request.length) {
-      if (parked.pieces.leaves_lane || !has_room(lanes)) return;
-      if (!clear_piece_ahead(lanes, parked, receives)) return;
+      if (!has_room(lanes) || !clear_piece_ahead(lanes, parked, receives)) return;
     }
     if (verbs::consumes_receive(parked.request.opcode)) ++receives;
   }
@@ -104,13 +103,12 @@ bool InboundLink::clear_piece_ahead(Lanes& lanes, Parked& parked, std::uint32_t 
   const verbs::Stretch stretch{
       .offset = pieces.cleared,
       .length = std::min(parked.request.length - pieces.cleared, wire::kLanePieceBytes)};
-  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
   ExtentList& found = channel_->scratch();
   found.clear();
-  regions.note_keys(&keys);
-  const bool is_found = qp_.responder().extents_ahead(parked.request, receives, stretch, found);
-  regions.note_keys(nullptr);
+  const bool is_found = noting_keys(qp_.adapter().regions(), keys, [&] {
+    return qp_.responder().extents_ahead(parked.request, receives, stretch, found);
+  });
   if (!is_found) return false;
   lend(lanes, parked.request.serial, std::move(keys), pieces);
   return !pieces.leaves_lane;
@@ -155,6 +153,7 @@ void InboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_vo
   --under_way_;
   qp_.responder().note_returned();
   const bool is_placed = pieces->take(bytes, is_void);
+  if (is_void) leave_lane_behind(serial);
   const bool is_ahead = !message_ || message_->serial != serial;
   if (is_ahead) return clear_ahead();
   if (is_placed) {
@@ -166,6 +165,16 @@ void InboundLink::on_piece(std::uint64_t serial, std::uint32_t bytes, bool is_vo
               Arrival::kIntact);
   }
   if (message_ && message_->serial == serial) clear_pieces();
+}
+
+// The rest of this message comes in the stream, after what was lent for those behind it: they come
+// there too, from their first byte on, or this one would overwrite them.
+void InboundLink::leave_lane_behind(std::uint64_t serial) {
+  for (Parked& parked : parked_) {
+    if (parked.request.serial <= serial) continue;
+    parked.pieces.has_void = parked.pieces.leaves_lane = true;
+    parked.pieces.placed = 0;
+  }
 }
 
 void InboundLink::lose(LanePieces& pieces) {
@@ -240,14 +249,12 @@ Lanes::Sent InboundLink::send_piece(const wire::ClearAnswer& frame) {
       bytes > read.request.length - read.sent) {
     return Lanes::Sent::kInvalid;
   }
-  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
   ExtentList& extents = channel_->scratch();
   extents.clear();
-  regions.note_keys(&keys);
-  const verbs::Outcome found =
-      qp_.responder().read_extents(read.request, read.sent, bytes, extents);
-  regions.note_keys(nullptr);
+  const verbs::Outcome found = noting_keys(qp_.adapter().regions(), keys, [&] {
+    return qp_.responder().read_extents(read.request, read.sent, bytes, extents);
+  });
   if (!is_done(found)) {
     const Lanes::Sent sent = lanes.send_void(cleared);
     refusal_due_ = Refusal{.serial = read.request.serial, .outcome = found};
@@ -255,12 +262,16 @@ Lanes::Sent InboundLink::send_piece(const wire::ClearAnswer& frame) {
     join_lines();
     return sent;
   }
-  const bool is_last = read.sent + bytes == read.request.length;
+  const std::uint64_t serial = read.request.serial;
+  read.sent += bytes;
+  const bool is_last = read.sent == read.request.length;
   const Lanes::Sent sent =
       lanes.send(cleared, {.qp = qp_, .extents = extents, .keys = std::move(keys)},
-                 is_last ? this : nullptr, read.request.serial);
-  read.sent += bytes;
-  read.is_void = sent == Lanes::Sent::kVoid;
+                 is_last ? this : nullptr, serial);
+  // on_last_piece() may have taken it away.
+  if (sent == Lanes::Sent::kVoid && !reads_.empty() && reads_.front().request.serial == serial) {
+    reads_.front().is_void = true;
+  }
   return sent;
 }
 

@@ -143,6 +143,7 @@ class InboundLink final : public LaneReceiver, public LaneSender {
   }
   void add_stream_clear(wire::BlockWriter& block);
   LanePieces* pieces_of(std::uint64_t serial);
+  void leave_lane_behind(std::uint64_t serial);
   void lose(LanePieces& pieces);
   void recall_pieces();
   void begin(const verbs::RemoteRequest& request, verbs::Arrives arrives);

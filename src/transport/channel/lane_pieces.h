@@ -1,10 +1,15 @@
-// LanePieces: how far a message is that comes by a lane, at the end that receives it.
+// LanePieces: how far a message is that comes by a lane, at the end that receives it; and the keys
+// of the memory that is lent for it.
 //
-// Plain values; any thread.
+// Owner thread only.
 
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "base/undo.h"
+#include "verbs/memory_region.h"
 
 namespace paravane::transport_channel {
 
@@ -23,5 +28,13 @@ struct LanePieces {
     return !has_void;
   }
 };
+
+// What `find` returns, which finds memory; `keys`: of the memory regions in which it was found.
+template <typename Find>
+auto noting_keys(verbs::MemoryRegionTable& regions, std::vector<std::uint32_t>& keys, Find find) {
+  regions.note_keys(&keys);
+  const Undo noted([&regions] { regions.note_keys(nullptr); });
+  return find();
+}
 
 }  // namespace paravane::transport_channel

@@ -233,16 +233,17 @@ Status Lanes::take_received(const LaneEvent& event) {
   Lane& one = lane(event.lane);
   if (one.receives.empty()) return {};
   const Receive receive = one.receives.front();
-  one.receives.pop_front();
-  receive.lending.end();
   const bool is_void = (event.immediate & wire::kVoidPiece) != 0;
-  const std::uint32_t number = one.received++ & ~wire::kVoidPiece;
+  const std::uint32_t number = one.received & ~wire::kVoidPiece;
   if ((event.immediate & ~wire::kVoidPiece) != number) {
     return fail(Errc::kInvalidArgument, "protocol: a piece was sent to another's place on a lane");
   }
   if (event.bytes != (is_void ? 0 : receive.bytes)) {
     return fail(Errc::kInvalidArgument, "protocol: a piece on a lane has another length");
   }
+  ++one.received;
+  one.receives.pop_front();
+  receive.lending.end();
   if (!one.receives.empty()) one.receives.front().since = now_;
   if (!is_void) counters_.lane_received_bytes.add(receive.bytes);
   receive.receiver->on_piece(receive.serial, receive.bytes, is_void);
@@ -331,16 +332,19 @@ std::uint64_t Lanes::receive(LaneReceiver& receiver, const Owner& owner, const P
   Undo undo_receive([&] { one.receives.pop_back(); });
   one.clears_due.push_back(
       {.owner = owner, .bytes = bytes, .number = one.cleared & ~wire::kVoidPiece});
+  Undo undo_clear([&] { one.clears_due.pop_back(); });
   if (port_.post_receive(number, piece.qp.adapter().id(), extents)) {
+    undo_clear.keep();
     undo_receive.keep();
     undo_lending.keep();
     ++one.cleared;
     has_frames_ = true;
     return bytes;
   }
+  undo_clear.keep();
   undo_receive.keep();
   undo_lending.keep();
-  close(number);  // ends the lending
+  close(number);  // ends all three
   return 0;
 }
 

@@ -90,7 +90,7 @@ class Lanes final : public Loans::Borrower {
   bool on_open(const wire::LaneOpen& frame);
   bool on_ready(const wire::LaneReady& frame);
   bool on_closed(const wire::LaneClosed& frame);
-  bool has_work() const { return has_frames_ || !events_.empty() || port_.has_events(); }
+  bool has_events() const { return !events_.empty() || port_.has_events(); }
   bool has_frames() const { return has_frames_; }
   // As much as has room in a turn.
   void compose(wire::BlockWriter& block);

@@ -53,11 +53,9 @@ Lanes::Sent OutboundLink::send_piece(Outstanding& entry, const wire::Clear& fram
       bytes > entry.length - offset) {
     return Lanes::Sent::kInvalid;
   }
-  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
-  regions.note_keys(&keys);
-  const Outcome own = gather_own(entry, offset, bytes);
-  regions.note_keys(nullptr);
+  const Outcome own =
+      noting_keys(qp_.adapter().regions(), keys, [&] { return gather_own(entry, offset, bytes); });
   if (!is_done(own)) {
     const Lanes::Sent sent = lanes.send_void(cleared);
     fail_own(entry, own);
@@ -100,11 +98,9 @@ void OutboundLink::clear_pieces(Outstanding& entry) {
 void OutboundLink::clear_piece(Outstanding& entry) {
   LanePieces& pieces = entry.pieces;
   const std::uint64_t bytes = std::min(entry.length - pieces.cleared, wire::kLanePieceBytes);
-  verbs::MemoryRegionTable& regions = qp_.adapter().regions();
   std::vector<std::uint32_t> keys;
-  regions.note_keys(&keys);
-  const Outcome own = gather_own(entry, pieces.cleared, bytes);
-  regions.note_keys(nullptr);
+  const Outcome own = noting_keys(qp_.adapter().regions(), keys,
+                                  [&] { return gather_own(entry, pieces.cleared, bytes); });
   if (!is_done(own)) {
     entry.failed = own;
     return;
@@ -122,7 +118,7 @@ void OutboundLink::clear_piece(Outstanding& entry) {
 }
 
 void OutboundLink::clear_stream(Outstanding& entry) {
-  entry.in_stream = true;
+  if (std::exchange(entry.in_stream, true)) return;  // on_lane_closed() has
   wire::ClearAnswer frame{};
   frame.link.set(link_);
   frame.serial.set(entry.serial());

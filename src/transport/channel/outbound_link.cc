@@ -386,6 +386,7 @@ bool OutboundLink::on_data(const wire::Data& frame, std::uint64_t bytes,
   Outstanding* entry = find(frame.serial.get());
   if (entry == nullptr || entry->answered || entry->failed) return true;
   if (entry->request->opcode != verbs::WrOpcode::kRdmaRead) return false;
+  if (entry->waits_for_lane()) return true;  // its memory is the adapter's
   // What is left of the answer to an earlier try.
   if (!entry->begun || frame.offset.get() != entry->received) return true;
   if (bytes > entry->length - entry->received) return false;

@@ -157,6 +157,47 @@ TEST_F(LanesAheadTest, OneThatLeavesTheLaneKeepsItsTurn) {
   EXPECT_TRUE(has_arrived(0) && has_arrived(1));
 }
 
+// What comes late of it, in the stream, is older than the message behind it.
+TEST_F(LanesAheadTest, OneThatLeavesTheLaneDoesNotOverwriteTheNext) {
+  constexpr std::uint64_t kPart = 4099;
+  verbs::SendRequest scattered = write_request(++id_, {}, to_.start, to_.key);
+  scattered.sges.count = 16;
+  for (unsigned i = 0; i < 16; ++i) scattered.sges.entries[i] = from_.sge(i * kPart, kPart);
+  a_->post(scattered);
+  a_->post(write_request(++id_, {source(9)}, to_.start, to_.key));
+  a_->post(write_request(++id_, {source(1)}, to_.start + kAheadBytes, to_.key));
+  ASSERT_TRUE(rig_.run());
+  ASSERT_GT(rig_.trunk(1).lane_receives(), 1u);
+  let_go();
+  EXPECT_THAT(a_->sends.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(a_->sends.size(), 3u);
+  EXPECT_EQ(rig_.b().read(to_, 0, kAheadBytes), rig_.a().read(from_, 9 * kAheadBytes, kAheadBytes));
+  EXPECT_TRUE(has_arrived(1));
+}
+
+// The peer hears of a piece whose queue pair is gone there, and of those behind it on the lane.
+TEST_F(LanesAheadTest, AQueuePairThatIsResetLeavesTheLaneToOthers) {
+  const auto other_a = rig_.a().queue_pair();
+  const auto other_b = rig_.b().queue_pair();
+  LanesRig::connect(rig_.a(), *other_a, rig_.b(), *other_b);
+  rig_.trunk(0).hold_lanes(false);
+  const std::size_t losses = rig_.losses(0).size() + rig_.losses(1).size();
+  for (unsigned turns = 1; turns < 12; ++turns) {
+    ASSERT_TRUE(move(*b_->qp, verbs::QpState::kReset, {}));
+    ASSERT_TRUE(move(*a_->qp, verbs::QpState::kReset, {}));
+    LanesRig::connect(rig_.a(), *a_, rig_.b(), *b_);
+    write(0);
+    for (unsigned i = 0; i < turns; ++i) {
+      rig_.turn();
+      other_a->post(write_request(++id_, {source(2)}, to_.start + (2 * kAheadBytes), to_.key));
+    }
+    ASSERT_TRUE(move(*a_->qp, verbs::QpState::kReset, {}));
+    ASSERT_TRUE(rig_.run());
+  }
+  EXPECT_EQ(rig_.losses(0).size() + rig_.losses(1).size(), losses);
+  EXPECT_THAT(other_a->sends.statuses(), Each(WcStatus::kSuccess));
+}
+
 TEST_F(LanesAheadTest, ALaneThatFailsLosesNoneOfThem) {
   for (const unsigned side : {0U, 1U}) {
     rig_.trunk(0).hold_lanes(true);

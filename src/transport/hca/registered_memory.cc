@@ -8,15 +8,22 @@
 
 namespace paravane::transport_hca {
 
-bool RegisteredMemory::reaches(verbs::Adapter& adapter, const ExtentList& extents) {
-  Vm& vm = vms_[adapter.id()];
-  if (vm.age != adapter.memory().mapping_age()) {
-    drop(vm);
-    want(adapter, vm);
-    return false;
+// Another VM may have the number of one that is gone, of which nobody told this object.
+RegisteredMemory::Vm& RegisteredMemory::vm_of(verbs::Adapter& adapter) {
+  std::shared_ptr<Vm>& vm = vms_[adapter.id()];
+  if (vm == nullptr || vm->memory != &adapter.memory()) {
+    if (vm != nullptr) drop(*vm);
+    vm = std::make_shared<Vm>(weak_from_this(), adapter.memory());
+    adapter.memory().watch_mappings(vm);
   }
-  if (covers(vm, extents)) return true;
-  if (!vm.is_wanted && vm.files != adapter.memory().usage().files) {
+  return *vm;
+}
+
+bool RegisteredMemory::reaches(verbs::Adapter& adapter, const ExtentList& extents) {
+  Vm& vm = vm_of(adapter);
+  if (vm.wanted != 0) return false;
+  if (vm.is_good && covers(vm, extents)) return true;
+  if (!vm.is_good || vm.files != adapter.memory().usage().files) {
     drop(vm);
     want(adapter, vm);
   }
@@ -24,52 +31,42 @@ bool RegisteredMemory::reaches(verbs::Adapter& adapter, const ExtentList& extent
 }
 
 void RegisteredMemory::want(verbs::Adapter& adapter, Vm& vm) {
-  if (vm.memory == nullptr) {
-    adapter.memory().watch_mappings(weak_from_this());
-    vm.memory = &adapter.memory();
-  }
-  vm.age = adapter.memory().mapping_age();
   vm.files = adapter.memory().usage().files;
-  vm.is_wanted = true;
-  acts_.make({.adapter = adapter.id(), .age = vm.age, .files = adapter.memory().writable_files()});
+  vm.wanted = ++wishes_;
+  acts_.make({.number = vm.wanted, .files = adapter.memory().writable_files()});
 }
 
 // No lane uses it any more: what was lent was recalled before the memory changed.
 void RegisteredMemory::drop(Vm& vm) {
+  vm.wanted = 0;
+  vm.is_good = false;
   if (!vm.regions.empty()) acts_.end(std::exchange(vm.regions, {}));
 }
 
 void RegisteredMemory::take(Made made) {
-  const auto vm = vms_.find(made.wanted.adapter);
-  if (vm == vms_.end() || vm->second.age != made.wanted.age || !vm->second.is_wanted) {
-    return acts_.end(std::move(made.regions));
-  }
-  vm->second.is_wanted = false;
-  if (vm->second.memory->mapping_age() != made.wanted.age) {  // unmapped meanwhile
-    return acts_.end(std::move(made.regions));
-  }
-  vm->second.regions = std::move(made.regions);
+  const auto found = std::ranges::find_if(
+      vms_, [&](const auto& one) { return one.second->wanted == made.wanted.number; });
+  if (found == vms_.end()) return acts_.end(std::move(made.regions));
+  Vm& vm = *found->second;
+  vm.wanted = 0;
+  vm.is_good = true;
+  vm.regions = std::move(made.regions);
 }
 
 void RegisteredMemory::forget(verbs::AdapterId adapter) {
   const auto vm = vms_.find(adapter);
   if (vm == vms_.end()) return;
-  drop(vm->second);
+  drop(*vm->second);
   vms_.erase(vm);
 }
 
 transport_channel::MemoryState RegisteredMemory::state_of(verbs::AdapterId adapter) const {
   using enum transport_channel::MemoryState;
-  const auto vm = vms_.find(adapter);
-  if (vm == vms_.end()) return kNotWanted;
-  if (vm->second.is_wanted) return kPreparing;
-  return vm->second.regions.empty() ? kRefused : kRegistered;
-}
-
-void RegisteredMemory::on_mapping_age_ended() {
-  for (auto& [adapter, vm] : vms_) {
-    if (vm.memory != nullptr && vm.age != vm.memory->mapping_age()) drop(vm);
-  }
+  const auto found = vms_.find(adapter);
+  if (found == vms_.end()) return kNotWanted;
+  const Vm& vm = *found->second;
+  if (!vm.is_good) return vm.wanted != 0 ? kPreparing : kNotWanted;
+  return vm.regions.empty() ? kRefused : kRegistered;
 }
 
 const RegisteredMemory::Region* RegisteredMemory::region_of(const Vm& vm,
@@ -92,7 +89,7 @@ bool RegisteredMemory::covers(const Vm& vm, const ExtentList& extents) {
 
 void RegisteredMemory::find(verbs::AdapterId adapter, const ExtentList& extents,
                             std::vector<LanePlace>& places) {
-  const Vm& vm = vms_.at(adapter);
+  const Vm& vm = *vms_.at(adapter);
   scratch_.clear();
   list_lent(extents, scratch_);
   places.clear();

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "guestmem/extent.h"
@@ -36,8 +37,7 @@ class MemoryRegistration {
   virtual std::uint32_t key() const = 0;
 };
 
-class RegisteredMemory final : public GuestMemory::MappingWatcher,
-                               public std::enable_shared_from_this<RegisteredMemory> {
+class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
   struct Region {
     std::span<std::byte> bytes;
@@ -45,8 +45,7 @@ class RegisteredMemory final : public GuestMemory::MappingWatcher,
   };
   // Memory that is to be registered.
   struct Wanted {
-    verbs::AdapterId adapter{};
-    std::uint64_t age = 0;                         // GuestMemory::mapping_age()
+    std::uint64_t number = 0;                      // of this wish
     std::vector<GuestMemory::MappedFile> files{};  // which must end on the owner's thread
   };
   // What came of it; the regions are none if the adapter refused one.
@@ -72,25 +71,32 @@ class RegisteredMemory final : public GuestMemory::MappingWatcher,
 
   transport_channel::MemoryState state_of(verbs::AdapterId adapter) const;
 
-  // ---- GuestMemory::MappingWatcher ----
-  void on_mapping_age_ended() override;
-
  private:
-  struct Vm {
-    const GuestMemory* memory = nullptr;  // until forget(); null: nothing was wanted yet
-    std::uint64_t age = 0;                // of what is registered, or is to be
-    std::uint32_t files = 0;              // that the VM had then
-    bool is_wanted = false;               // and not made yet
+  // Of one VM's memory.
+  struct Vm final : GuestMemory::MappingWatcher {
+    Vm(std::weak_ptr<RegisteredMemory> all, const GuestMemory& memory)
+        : all(std::move(all)), memory(&memory) {}
+    void on_mapping_age_ended() override {
+      if (const auto alive = all.lock()) alive->drop(*this);
+    }
+
+    std::weak_ptr<RegisteredMemory> all;
+    const GuestMemory* memory;  // to be compared; it may be gone
+    std::uint64_t wanted = 0;   // the number of the wish that is not made yet; 0: none
+    bool is_good = false;       // what was wanted last is registered, or was refused
+    std::uint32_t files = 0;    // that the VM had then
     std::vector<Region> regions{};
   };
 
+  Vm& vm_of(verbs::Adapter& adapter);
   void want(verbs::Adapter& adapter, Vm& vm);
   void drop(Vm& vm);
   static const Region* region_of(const Vm& vm, std::span<const std::byte> bytes);
   bool covers(const Vm& vm, const ExtentList& extents);
 
   Acts acts_;
-  std::map<verbs::AdapterId, Vm> vms_;
+  std::map<verbs::AdapterId, std::shared_ptr<Vm>> vms_;
+  std::uint64_t wishes_ = 0;
   std::vector<std::span<std::byte>> scratch_;
 };
 

@@ -100,6 +100,23 @@ TEST_F(RegisteredMemoryTest, EndsWhenItIsUnmapped) {
   EXPECT_EQ(ended_, 1u);
 }
 
+// Adapters' numbers are used again.
+TEST_F(RegisteredMemoryTest, OfAPredecessorIsNotTaken) {
+  const ExtentList extents = extents_of(a_, a_.buffer(1 << 16));
+  EXPECT_FALSE(memory_->reaches(a_.adapter(), extents));
+  memory_->forget(a_.adapter().id());
+  EXPECT_FALSE(memory_->reaches(a_.adapter(), extents));
+  ASSERT_EQ(wanted_.size(), 2u);
+  RegisteredMemory::Wanted later = std::move(wanted_.back());
+  wanted_.pop_back();
+  make();
+  EXPECT_EQ(ended_, 1u);
+  EXPECT_FALSE(memory_->reaches(a_.adapter(), extents));
+  wanted_.push_back(std::move(later));
+  make();
+  EXPECT_TRUE(memory_->reaches(a_.adapter(), extents));
+}
+
 TEST_F(RegisteredMemoryTest, ThatIsMadeTooLateEnds) {
   const ExtentList extents = extents_of(a_, a_.buffer(1 << 16));
   EXPECT_FALSE(memory_->reaches(a_.adapter(), extents));
