@@ -74,8 +74,8 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  private:
   // Of one VM's memory.
   struct Vm final : GuestMemory::MappingWatcher {
-    Vm(std::weak_ptr<RegisteredMemory> all, const GuestMemory& memory)
-        : all(std::move(all)), memory(&memory) {}
+    Vm(std::weak_ptr<RegisteredMemory> of, const GuestMemory& its_memory)
+        : all(std::move(of)), memory(&its_memory) {}
     void on_mapping_age_ended() override {
       if (const auto alive = all.lock()) alive->drop(*this);
     }
