@@ -29,12 +29,6 @@ AccessMask local_need(WrOpcode opcode) {
   return brings_bytes(opcode) ? AccessMask{kAccessLocalWrite} : 0;
 }
 
-AccessMask remote_need(WrOpcode opcode) {
-  if (opcode == WrOpcode::kRdmaRead) return kAccessRemoteRead;
-  if (is_atomic(opcode)) return kAccessRemoteAtomic;
-  return is_send(opcode) ? 0 : AccessMask{kAccessRemoteWrite};
-}
-
 WcOpcode completion_opcode(WrOpcode opcode) {
   switch (opcode) {
     case WrOpcode::kRdmaWrite:

@@ -19,7 +19,11 @@ inline constexpr std::uint64_t kMaxDatagramBytes = 4096;
 // The right that the request's own buffers must give.
 AccessMask local_need(WrOpcode opcode);
 // The right that the memory region of its key must give, and the peer's queue pair.
-AccessMask remote_need(WrOpcode opcode);
+constexpr AccessMask remote_need(WrOpcode opcode) {
+  if (opcode == WrOpcode::kRdmaRead) return kAccessRemoteRead;
+  if (is_atomic(opcode)) return kAccessRemoteAtomic;
+  return is_send(opcode) ? 0 : AccessMask{kAccessRemoteWrite};
+}
 
 WcOpcode completion_opcode(WrOpcode opcode);
 
