@@ -201,7 +201,7 @@ class Responder {
   }
   // REQUIRES: has_taken().
   void take_in_hand();
-  // The receive of a message that comes after the placement; nullptr: there is none.
+  // Finds the receive for a message that comes after the placement; nullptr: no receive is posted.
   const ReceiveRequest* receive_ahead(std::uint32_t index);
   // Takes a receive from its source. kTaken: it is in hand. Throws std::bad_alloc without a change.
   using Take = WorkSource::Fetch (WorkSource::*)(ReceiveRequest& out);

@@ -8,7 +8,7 @@
 
 namespace paravane::transport_hca {
 
-// Another VM may have the number of one that is gone, of which nobody told this object.
+// forget() may not have been called for an earlier VM with the same adapter ID.
 RegisteredMemory::Vm& RegisteredMemory::vm_of(verbs::Adapter& adapter) {
   std::shared_ptr<Vm>& vm = vms_[adapter.id()];
   if (vm == nullptr || vm->memory != &adapter.memory()) {

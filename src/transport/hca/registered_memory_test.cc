@@ -90,7 +90,7 @@ TEST_F(RegisteredMemoryTest, OfAnotherVmIsNotTaken) {
   EXPECT_EQ(key_of(b_, extents), 2u);
 }
 
-// Nobody need ask: a VM that is shut down has no memory locked.
+// The registration ends at once, so the memory of a VM that is shut down is not locked.
 TEST_F(RegisteredMemoryTest, EndsWhenItIsUnmapped) {
   const ExtentList extents = extents_of(a_, a_.buffer(1 << 16));
   EXPECT_FALSE(memory_->reaches(a_.adapter(), extents));

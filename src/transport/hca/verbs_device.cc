@@ -144,7 +144,7 @@ Status VerbsDevice::open_context(ibv_device& device) {
 Status VerbsDevice::find_gid() {
   const bool is_roce = attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
   const std::uint32_t wanted = is_roce ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
-  // One system call; each GID by itself would be one, and an adapter may have thousands.
+  // Reads the whole table in one system call, because an adapter may have thousands of GIDs.
   std::vector<ibv_gid_entry> entries(kMostGids);
   const ssize_t count = ibv_query_gid_table(context(), entries.data(), entries.size(), 0);
   if (count < 0) {
