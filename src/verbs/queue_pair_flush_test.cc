@@ -131,6 +131,21 @@ TEST_F(QueuePairFlushTest, AbsentReceiveRingIsFlushedWhenItReturns) {
   EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(1));
 }
 
+TEST_F(QueuePairFlushTest, AReceiveRingThatWasAbsentAndIsEmptyNowIsPresent) {
+  ASSERT_TRUE(move(*qp_->qp, kError, {}));
+  for (int i = 0; i < 3; ++i) {
+    qp_->work.set_receive_answer(WorkSource::Fetch::kAbsent);
+    qp_->qp->kick();
+    engine_.run();
+    qp_->work.set_receive_answer(std::nullopt);
+    engine_.advance(std::chrono::milliseconds(1'100));
+  }
+  qp_->work.post_receive(receive_request(1, {}));
+  qp_->qp->kick();
+  engine_.run();
+  EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(1));
+}
+
 TEST_F(QueuePairFlushTest, RingThatStaysAbsentIsLeftAlone) {
   qp_->work.set_receive_answer(WorkSource::Fetch::kAbsent);
   qp_->work.set_send_answer(WorkSource::Fetch::kAbsent);

@@ -86,8 +86,10 @@ bool Requester::run_over(Fast& path, Instant now, Budget& budget) {
   while (path.is_open() && qp_.state() == QpState::kReadyToSend && can_run() && !budget.spent()) {
     SendRequest& request = qp_.adapter_.scratch_request_;
     const WorkSource::Fetch fetched = qp_.spec().work->peek_send(request);
-    if (fetched != WorkSource::Fetch::kTaken) return fetched == WorkSource::Fetch::kEmpty;
+    if (fetched == WorkSource::Fetch::kAbsent || fetched == WorkSource::Fetch::kBroken)
+      return false;
     ring_absence_.clear();
+    if (fetched == WorkSource::Fetch::kEmpty) return true;
     const std::optional<Outcome> outcome = path.carry(request);
     if (!outcome) return false;
     qp_.spec().work->pass_send();
@@ -124,7 +126,7 @@ bool Requester::take(Instant now) {
   SendRequest& request = qp_.adapter_.scratch_request_;
   switch (qp_.spec().work->take_send(request)) {
     case WorkSource::Fetch::kTaken: break;
-    case WorkSource::Fetch::kEmpty: return false;
+    case WorkSource::Fetch::kEmpty: ring_absence_.clear(); return false;
     case WorkSource::Fetch::kBroken:
       ring_dead_ = true;
       qp_.impl_->fail(QpEvent::kFatal);

@@ -344,6 +344,27 @@ TEST_F(RequesterTest, AbsentRingThatReturnsIsRead) {
   EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
+TEST_F(RequesterTest, ARingThatWasAbsentAndIsEmptyNowIsPresent) {
+  engine_.transport().set_depth(2);
+  for (const bool carries : {false, true}) {
+    const auto qp = engine_.ready();
+    if (carries) {
+      engine_.transport().answer(std::nullopt);
+      qp->post(send_request(1, {}));
+      engine_.run();
+    }
+    for (int i = 0; i < 3; ++i) {
+      qp->work.set_send_answer(WorkSource::Fetch::kAbsent);
+      qp->qp->kick();
+      engine_.run();
+      qp->work.set_send_answer(std::nullopt);
+      qp->qp->kick();
+      engine_.advance(milliseconds(1'100));
+    }
+    EXPECT_EQ(qp->state(), QpState::kReadyToSend);
+  }
+}
+
 TEST_F(RequesterTest, BrokenRingIsFatal) {
   const auto qp = engine_.ready();
   qp->work.set_send_answer(WorkSource::Fetch::kBroken);

@@ -426,7 +426,7 @@ bool Responder::flush(Instant now, Budget& budget) {
       if (ring_dead_ || flush_timer_ != TimerId::kNone) return false;
       switch (fetch_receive()) {
         case WorkSource::Fetch::kTaken: break;
-        case WorkSource::Fetch::kEmpty: return false;
+        case WorkSource::Fetch::kEmpty: ring_absence_.clear(); return false;
         case WorkSource::Fetch::kBroken: ring_dead_ = true; return false;
         case WorkSource::Fetch::kAbsent: wait_for_ring(now); return false;
       }
