@@ -182,17 +182,22 @@ TEST_F(LanesAheadTest, AQueuePairThatIsResetLeavesTheLaneToOthers) {
   LanesRig::connect(rig_.a(), *other_a, rig_.b(), *other_b);
   rig_.trunk(0).hold_lanes(false);
   const std::size_t losses = rig_.losses(0).size() + rig_.losses(1).size();
+  std::size_t posted = 0;
   for (unsigned turns = 1; turns < 12; ++turns) {
     ASSERT_TRUE(move(*b_->qp, verbs::QpState::kReset, {}));
     ASSERT_TRUE(move(*a_->qp, verbs::QpState::kReset, {}));
     LanesRig::connect(rig_.a(), *a_, rig_.b(), *b_);
+    rig_.advance(milliseconds(250));  // the lane is open again
+    ASSERT_TRUE(rig_.run());
     write(0);
     for (unsigned i = 0; i < turns; ++i) {
-      rig_.turn();
       other_a->post(write_request(++id_, {source(2)}, to_.start + (2 * kAheadBytes), to_.key));
+      rig_.turn();
     }
+    posted += turns;
     ASSERT_TRUE(move(*a_->qp, verbs::QpState::kReset, {}));
     ASSERT_TRUE(rig_.run());
+    ASSERT_EQ(other_a->sends.size(), posted) << turns;
   }
   EXPECT_EQ(rig_.losses(0).size() + rig_.losses(1).size(), losses);
   EXPECT_THAT(other_a->sends.statuses(), Each(WcStatus::kSuccess));
