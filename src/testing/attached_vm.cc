@@ -36,9 +36,7 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
       guest_(machine_, patient()) {
   demand_of_daemon(client_.connected(), "the socket of the VM has no listener");
   demand_of_daemon(good(client_.negotiate()), "the daemon does not speak vfio-user");
-  const UniqueFd ram = machine_.ram().duplicate_fd();
-  demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, kRam)),
-                   "the daemon does not take guest memory");
+  show_memory();
   std::array<int, 3> wires{};
   for (std::size_t i = 0; i < vectors_.size(); ++i) {
     vectors_[i] = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -50,6 +48,18 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
       "the daemon does not take interrupts");
   device_.map_doorbells();
   machine_.plug(device_);
+}
+
+void AttachedVm::show_memory() {
+  const UniqueFd ram = machine_.ram().duplicate_fd();
+  demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, kRam)),
+                   "the daemon does not take guest memory");
+}
+
+void AttachedVm::map_anew() {
+  demand_of_daemon(good(client_.dma_unmap(GuestRam::kBase, kRam)),
+                   "the daemon does not give guest memory back");
+  show_memory();
 }
 
 void AttachedVm::await_answer() const {

@@ -34,9 +34,12 @@ class AttachedVm {
   void await_interrupt(std::chrono::milliseconds longest);
   // The daemon still answers its commands.
   bool responds();
+  // Takes all memory out of the DMA map and shows it again, under whatever goes on.
+  void map_anew();
 
  private:
   void await_answer() const;
+  void show_memory();
   void wait();
   void sleep_until_interrupt(std::chrono::milliseconds longest) const;
   void take_interrupts();

@@ -339,12 +339,13 @@ class Traffic:
 
     ports = iter(range(19100, 20000))
 
-    def __init__(self, rig, server=1, client=2, seconds=280, timeout=19, retries=7, numbers=(None, None)):
-        """`numbers`: of the VMs, if they are not those of the hosts. `timeout`, `retries`: of the queue pairs, as ibv_modify_qp() has them. All tries together, 17 s: so long may it take on
-        a machine without time until a host has heard from etcd of the other's VM, which has just started."""
+    def __init__(self, rig, server=1, client=2, seconds=280, timeout=19, retries=7, numbers=(None, None), server_words=()):
+        """`numbers`: of the VMs, if they are not those of the hosts. `timeout`, `retries`: of the queue pairs, as
+        ibv_modify_qp() has them. All tries together, 17 s: so long may it take on a machine without time until a host has
+        heard from etcd of the other's VM, which has just started. `server_words`: more, of the end that is acted upon."""
         port, words = str(next(Traffic.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
         self.rig, self.client_host, self.client_vm = rig, client, f"vm{numbers[1] or client}"
-        self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, port, number=numbers[0])
+        self.server = rig.spawn_vm(server, "paravane-vm-tally", *words, *server_words, port, number=numbers[0])
         self.client = rig.spawn_vm(client, "paravane-vm-tally", *words, "--seconds", str(seconds), port, rig.address_of(server),
                                    number=numbers[1])
 
@@ -370,7 +371,8 @@ class Traffic:
         rounds, longest = re.search(r"rounds: (\d+), the longest took ([\d.]+) s", said).groups()
         additions, swaps, messages = re.search(r"additions: (\d+), swaps: (\d+), messages: (\d+)", other_said).groups()
         failed = re.search(r"failed: (.*) after ([\d.]+) s", said)
-        return {"rounds": int(rounds), "longest_s": float(longest), "additions": int(additions), "swaps": int(swaps),
+        mapped_anew = re.search(r"mapped anew: (\d+)", other_said)
+        return {"rounds": int(rounds), "mapped_anew": int(mapped_anew[1]) if mapped_anew else 0, "longest_s": float(longest), "additions": int(additions), "swaps": int(swaps),
                 "messages": int(messages), "failed": (failed[1], float(failed[2])) if failed else None}
 
     def cut_short(self):

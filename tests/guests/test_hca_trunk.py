@@ -13,6 +13,7 @@ FRAMES = 'seal = "frames"'
 BESIDES = ", and the memory of VMs that send long messages"
 ROUNDS = "40"
 PACKETS = 20  # of a trunk, each way
+REMAPPED_LOOKS = 4  # at requests that go on while memory is mapped anew
 NEIGHBOURS = 17, 18  # VMs of h1 and h2
 TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 8  # of a trunk whose peer is gone, which takes half a second on a machine that has time
@@ -211,6 +212,20 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.end(neighbours)
         self.assertIn("bytes changed after a reset: 0", taken_back)
         self.assertGreater(counters["lanes_closed"], before["lanes_closed"])
+        self.assertGreater(counters["lane_received_bytes"], before["lane_received_bytes"])
+
+    def test_2_memory_that_is_mapped_anew_under_traffic_loses_nothing(self):
+        """All memory of the VM that is acted upon leaves the DMA map and comes back. Its registration at the adapter ends each
+        time, and each message has the right bytes, by a lane or not."""
+        before = self.rig.trunk_counters(1, "h2")
+        traffic = self.traffic(server_words=("--map-anew", "500"))
+        self.rig.wait_path(2, PATH)
+        for _ in range(REMAPPED_LOOKS):
+            self.wait_more(traffic)
+        ended = self.end(traffic)
+        counters = self.rig.trunk_counters(1, "h2")
+        print(f"HcaTrunk: {self.id().split('.')[-1]}: {before}; {counters}", flush=True)
+        self.assertGreater(ended["mapped_anew"], REMAPPED_LOOKS)
         self.assertGreater(counters["lane_received_bytes"], before["lane_received_bytes"])
 
     def dscps(self):

@@ -87,6 +87,10 @@ Endpoint::Endpoint(std::size_t buffer_bytes) : objects_(std::make_unique<Objects
 
 Endpoint::~Endpoint() = default;
 
+void Endpoint::map_memory_anew() {
+  die("a guest cannot take memory away from its adapter");
+}
+
 std::uint8_t* Endpoint::buffer() {
   return objects_->buffer.data();
 }

@@ -48,6 +48,9 @@ class Endpoint {
   // The RC queue pair alone, after reset() at both ends.
   void connect_again(const Patience& patience = {});
 
+  // A VM that is none has its VMM take all memory away and show it again; a guest cannot.
+  void map_memory_anew();
+
   std::uint8_t* buffer();
   const Address& other() const { return other_; }
 

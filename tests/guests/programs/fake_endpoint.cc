@@ -99,6 +99,10 @@ Endpoint::~Endpoint() {
   objects_->guest.unload();
 }
 
+void Endpoint::map_memory_anew() {
+  objects_->vm.map_anew();
+}
+
 std::uint8_t* Endpoint::buffer() {
   return reinterpret_cast<std::uint8_t*>(objects_->buffer.at(0));
 }

@@ -7,6 +7,8 @@
 //     under way
 //     --timeout N    of the queue pair: 4.096 us * 2^N a try (17)
 //     --retries N    and tries beyond the first (7)
+//     --map-anew MS  of a VM that is none: the end that is acted upon has its VMM take all its
+//     memory away and show it again, so often (0: never)
 //
 // A round is a few requests under way together: FETCH AND ADD, a numbered SEND with
 // immediate, RDMA WRITE, RDMA READ of what was written, COMPARE AND SWAP from the round's
@@ -56,6 +58,7 @@ constexpr std::uint32_t kReceives = 8;
 struct Options {
   Patience patience;
   std::chrono::seconds seconds{5};
+  std::chrono::milliseconds map_anew{0};
   std::uint16_t port = 0;
   std::string address;
 };
@@ -223,7 +226,7 @@ class Actor {
 // The other end: counts what arrives until the acting end says that it is over.
 class Target {
  public:
-  explicit Target(Endpoint& end) : end_(end) {}
+  Target(Endpoint& end, const Options& options) : end_(end), map_anew_(options.map_anew) {}
 
   void post_receives() {
     for (std::uint32_t i = 0; i < kReceives; ++i) post_receive(i);
@@ -233,6 +236,7 @@ class Target {
     int wrong = 0;
     while (!peer.is_telling()) {
       if (!take()) usleep(200);
+      take_memory_away();
       wrong |= wrong_;
     }
     const auto tally = peer.hear<Tally>();
@@ -246,6 +250,7 @@ class Target {
         arrived_ > tally.posted) {
       wrong |= complain("not as many as were sent", tally.rounds);
     }
+    if (map_anew_.count() != 0) std::printf("mapped anew: %d\n", mapped_anew_);
     std::printf("additions: %llu, swaps: %llu, messages: %llu\n",
                 static_cast<unsigned long long>(counter), static_cast<unsigned long long>(swapped),
                 static_cast<unsigned long long>(arrived_));
@@ -259,6 +264,13 @@ class Target {
   }
   void post_receive(std::uint64_t number) {
     end_.post_receive(false, place_of(number), kSendRoom, 1);
+  }
+
+  void take_memory_away() {
+    if (map_anew_.count() == 0 || Clock::now() - last_mapped_ < map_anew_) return;
+    end_.map_memory_anew();
+    ++mapped_anew_;
+    last_mapped_ = Clock::now();
   }
 
   bool take() {
@@ -275,13 +287,18 @@ class Target {
   }
 
   Endpoint& end_;
+  std::chrono::milliseconds map_anew_;
+  Clock::time_point last_mapped_ = Clock::now();
+  int mapped_anew_ = 0;
   std::uint64_t arrived_ = 0;
   int wrong_ = 0;
 };
 
 [[noreturn]] void usage() {
-  std::fprintf(stderr,
-               "usage: paravane-tally [--seconds S] [--timeout N] [--retries N] PORT [ADDRESS]\n");
+  std::fprintf(
+      stderr,
+      "usage: paravane-tally [--seconds S] [--timeout N] [--retries N] [--map-anew MS] PORT "
+      "[ADDRESS]\n");
   std::exit(2);
 }
 
@@ -303,6 +320,8 @@ Options parse(int argc, char** argv) {
       options.patience.timeout = static_cast<std::uint8_t>(number(31));
     } else if (name == "--retries") {
       options.patience.retries = static_cast<std::uint8_t>(number(7));
+    } else if (name == "--map-anew") {
+      options.map_anew = std::chrono::milliseconds(number(60'000));
     } else {
       usage();
     }
@@ -325,7 +344,7 @@ int main(int argc, char** argv) {
   Rendezvous peer =
       acting ? Rendezvous::reach(options.address, options.port) : Rendezvous::serve(options.port);
   end.connect(peer, options.patience);
-  Target target(end);
+  Target target(end, options);
   if (!acting) target.post_receives();
   peer.tell<std::uint32_t>(0);
   peer.hear<std::uint32_t>();
