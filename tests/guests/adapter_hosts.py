@@ -172,6 +172,17 @@ class AdapterHosts(Guests):
     def stop_daemon(self, host):
         self.shell(host, STOP)
 
+    def freeze_thread(self, host, name):
+        """A thread of the daemon gets no processor until thaw_thread()."""
+        self.shell(host, "mkdir -p /run/cgroup; mountpoint -q /run/cgroup || mount -t cgroup2 none /run/cgroup; cd /run/cgroup\n"
+                         "mkdir -p frozen; [ \"$(cat frozen/cgroup.type)\" = threaded ] || echo threaded >frozen/cgroup.type\n"
+                         "thread=$(grep -lx " + name + " /proc/[0-9]*/task/[0-9]*/comm | head -1 | cut -d/ -f5)\n"
+                         "echo $thread >frozen/cgroup.threads && echo 1 >frozen/cgroup.freeze\n"
+                         "i=0; until grep -q 'frozen 1' frozen/cgroup.events; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.1; done")
+
+    def thaw_thread(self, host):
+        self.shell(host, "echo 0 >/run/cgroup/frozen/cgroup.freeze")
+
     def start_again(self, host, locked_kib="unlimited", **settings):
         """With other settings, of configure(). A VM that was there ends, as QEMU would."""
         self.stop_daemon(host)

@@ -347,6 +347,23 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
             self.rig.wait_why(2, f"on host h1; over {DEVICE}{copied}")
             self.end(traffic)
 
+    def test_6_memory_that_is_being_registered_is_said(self):
+        """The daemon's thread that registers memory gets no processor."""
+        traffic = self.traffic()
+        self.rig.wait_path(2, PATH)  # there is a trunk
+        self.wait_more(traffic)
+        self.end(traffic)
+        self.rig.freeze_thread(2, "trunks")
+        self.addCleanup(self.rig.thaw_thread, 2)
+        traffic = self.traffic()
+        self.rig.wait_path(2, PATH)
+        self.rig.wait_why(2, f"on host h1; over {DEVICE}; long messages are copied: memory is being registered")
+        self.wait_more(traffic)
+        self.rig.thaw_thread(2)
+        self.rig.wait_why(2, f"on host h1; over {DEVICE}")
+        self.wait_more(traffic)
+        self.end(traffic)
+
     def test_7_with_encryption_the_channel_goes_over_tcp(self):
         for host in self.rig.numbers:
             self.rig.start_again(host, encryption="on")
