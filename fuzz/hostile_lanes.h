@@ -14,7 +14,7 @@
 
 #include "base/unique_fd.h"
 #include "fuzz_bytes.h"
-#include "lanes_stream.h"
+#include "testing/lanes_stream.h"
 #include "testing/fake_trunk.h"
 #include "wire/lane_frames.h"
 

@@ -1,5 +1,5 @@
-// LanesStream is a socket's stream with the lanes of a trunk beside it, so that a fuzzer's records
-// and pieces come from the same host.
+// LanesStream is a socket's stream with the lanes of a trunk beside it, so that what a test writes
+// as records and sends as pieces comes from the same host.
 //
 // Owner thread only.
 
