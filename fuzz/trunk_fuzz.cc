@@ -37,7 +37,7 @@ constexpr int kMostActs = 2000;
 
 class ArrangeFuzz {
  public:
-  ArrangeFuzz(FuzzBytes& input, bool leads) : input_(input), trunk_(leads, acts()) {}
+  ArrangeFuzz(FuzzBytes& input, bool leads) : input_(input), trunk_({.leads = leads}, acts()) {}
 
   void run() {
     for (int acts = 0; acts < kMostActs && !input_.at_end(); ++acts) {
@@ -72,6 +72,7 @@ class ArrangeFuzz {
         wire::TrunkOffer offer{};
         offer.state.set(input_.u8());
         offer.number.set(input_.u8());
+        offer.seals_frames_alone.set(offer.number.get() % 16 == 15 ? 1 : 0);
         offer.is_infiniband.set(input_.u8());
         offer.path_mtu_bytes.set(input_.u16());
         offer.qpn.set(hostile_number(input_));

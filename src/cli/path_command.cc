@@ -50,8 +50,9 @@ void add_path_commands(CLI::App& parent, Run& run) {
   list->add_option("--vm", *vm, "Show this VM only")->type_name("NAME");
   list->footer(
       "Paths, in order of preference: local (memory copy within this host), hca (an RDMA\n"
-      "adapter; not supported yet), tcp (the channel to another host), roce (packets to a native\n"
-      "RoCE endpoint outside of the cluster, or through a router to a VM of another port group).\n"
+      "adapter of each of the two hosts), tcp (the channel to another host), roce (packets to a\n"
+      "native RoCE endpoint outside of the cluster, or through a router to a VM of another port\n"
+      "group).\n"
       "Examples:\n"
       "  paravane path list\n"
       "  paravane path list --vm db1 --formatter=json");

@@ -48,7 +48,7 @@ Result<std::unique_ptr<TrunkFabric>> TrunkFabric::start(const settings::ChannelC
                                                         worker::Worker& worker,
                                                         worker::PortTable& ports) {
   std::unique_ptr<TrunkFabric> fabric(new TrunkFabric(config, worker, ports));
-  auto maker = TrunkMaker::start(std::move(open), fabric->events());
+  auto maker = TrunkMaker::start(std::move(open), fabric->events(), config.seals_payload);
   if (!maker) return std::unexpected(maker.error());
   fabric->maker_ = std::move(*maker);
   if (const auto none = policy_of(config)) fabric->maker_->set_adapter(std::nullopt, *none);

@@ -28,7 +28,8 @@ enum class TrunkState : std::uint8_t {
   kIwarp = 5,  // connects its queue pairs in another way
   kFailed = 6,
   kPreparing = 7,
-  kWilling = 8,  // of the host that does not lead: it awaits an offer
+  kWilling = 8,    // of the host that does not lead: it awaits an offer
+  kOtherSeal = 9,  // its `[channel] seal` is not that of the offer
 };
 
 inline constexpr std::size_t kTrunkNonceBytes = 32;
@@ -46,7 +47,8 @@ struct TrunkOffer {
   Le32 path_mtu_bytes;
   std::array<Le32, kLanes> lane_qpns;  // the queue pairs of lanes 1 to kLanes
   GidBytes gid;
-  TrunkNonce nonce;  // random; the keys of the trunk are made of both
+  TrunkNonce nonce;        // random; the keys of the trunk are made of both
+  Le8 seals_frames_alone;  // 1: `[channel] seal` is "frames"; 0: it is "all"
 };
 
 // The leading host's queue pair is connected to the answer.

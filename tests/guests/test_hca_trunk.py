@@ -386,6 +386,16 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.rig.wait_why(2, "on host h1; hca: h1 has encryption on")
         self.end(traffic)
 
+    def test_7_hosts_that_seal_in_two_ways_do_not_go_over_their_adapters(self):
+        """The channel over TCP is encrypted, and so has no seal in which they could differ."""
+        self.rig.start_again(1, encryption="on", channel='hca = "clear"')
+        self.rig.start_again(2, encryption="on", channel=f'hca = "clear"\n{FRAMES}')
+        self.rig.wait_known()
+        traffic = self.traffic()
+        for host, peer in ((1, "h2"), (2, "h1")):
+            self.rig.wait_why(host, f"on host {peer}; hca: {peer} has another [channel] seal")
+        self.end(traffic)
+
     def test_8_a_host_that_has_it_off_is_reached_over_tcp(self):
         self.rig.start_again(1, encryption="off", channel=FRAMES)
         self.rig.start_again(2, encryption="off", channel=f'{FRAMES}\nhca = "off"')

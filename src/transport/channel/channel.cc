@@ -113,7 +113,7 @@ void Channel::forget(const OutboundDatagram& datagram) {
 
 std::string_view Channel::why_copied(verbs::AdapterId adapter) const {
   if (config_.seals_payload) return "payload is sealed";
-  if (!peer_has_lanes_) return "the host does not receive them otherwise";
+  if (!peer_has_lanes_) return "the other host takes them only as copies";
   switch (lanes_->memory_of(adapter)) {
     case MemoryState::kPreparing: return "memory is being registered";
     case MemoryState::kRefused: return "memory cannot be registered";

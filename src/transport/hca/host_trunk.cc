@@ -56,6 +56,10 @@ NoTrunk of_peer(TrunkState state, const char* why) {
   return {.state = state, .why = why, .at_peer = true};
 }
 
+NoTrunk other_seal() {
+  return of_peer(TrunkState::kOtherSeal, "has another [channel] seal");
+}
+
 // The meaning of the state that the peer has sent.
 NoTrunk none_of_peer(TrunkState state) {
   switch (state) {
@@ -64,6 +68,7 @@ NoTrunk none_of_peer(TrunkState state) {
     case TrunkState::kPortDown: return of_peer(TrunkState::kPortDown, "has its port down");
     case TrunkState::kIwarp: return of_peer(TrunkState::kIwarp, "has iWARP");
     case TrunkState::kFailed: return of_peer(TrunkState::kFailed, "cannot use its adapter");
+    case TrunkState::kOtherSeal: return other_seal();
     case TrunkState::kPreparing:
     case TrunkState::kWilling:
       return of_peer(TrunkState::kPreparing, "is still preparing its adapter");
@@ -163,7 +168,7 @@ void HostTrunk::follow(Instant now) {
     return send_own();
   }
   if (own_) give_up(*told_, now);
-  say({.state = TrunkState::kFailed});
+  say({.state = told_ == other_seal() ? TrunkState::kOtherSeal : TrunkState::kFailed});
 }
 
 // A late answer belongs to an offer that was given up, and is ignored.
@@ -196,6 +201,8 @@ bool HostTrunk::connect(const wire::TrunkOffer& peer) {
   const auto address = address_of(peer);
   if (!address) {
     tell(of_peer(TrunkState::kFailed, "offers what no adapter has"));
+  } else if ((peer.seals_frames_alone.get() == 0) != seals_payload_) {
+    tell(other_seal());
   } else if (address->is_infiniband != own_->port->address().is_infiniband) {
     tell(of_peer(TrunkState::kFailed, "has an adapter of another kind"));
   } else if (const Status connected = own_->port->connect(*address); !connected) {
@@ -207,7 +214,9 @@ bool HostTrunk::connect(const wire::TrunkOffer& peer) {
 }
 
 void HostTrunk::send_own() {
-  acts_.send_offer(offer_of(own_->port->address(), own_->number, own_->nonce));
+  wire::TrunkOffer offer = offer_of(own_->port->address(), own_->number, own_->nonce);
+  offer.seals_frames_alone.set(seals_payload_ ? 0 : 1);
+  acts_.send_offer(offer);
 }
 
 void HostTrunk::hand_over(const wire::TrunkNonce& peer, Instant now) {

@@ -59,9 +59,17 @@ class HostTrunk {
   static constexpr Duration kFirstPause = std::chrono::milliseconds(100);
   static constexpr Duration kLongestPause = std::chrono::seconds(30);
 
-  // `leads`: this host has dialed the channel. `last_number`: new trunks have larger numbers.
-  HostTrunk(bool leads, Acts acts, std::uint64_t last_number = 0)
-      : leads_(leads), acts_(std::move(acts)), last_number_(last_number) {}
+  struct Config {
+    bool leads = false;             // this host has dialed the channel
+    bool seals_payload = true;      // of trunks; both hosts must have the same
+    std::uint64_t last_number = 0;  // new trunks have larger numbers
+  };
+
+  HostTrunk(const Config& config, Acts acts)
+      : leads_(config.leads),
+        seals_payload_(config.seals_payload),
+        acts_(std::move(acts)),
+        last_number_(config.last_number) {}
 
   // Sets the adapter to use. Null: no adapter is used, for the reason in `none`.
   void set_device(std::shared_ptr<TrunkDevice> device, const NoTrunk& none, Instant now);
@@ -96,6 +104,7 @@ class HostTrunk {
   void tell(const NoTrunk& none);
 
   const bool leads_;
+  const bool seals_payload_;
   Acts acts_;
   std::shared_ptr<TrunkDevice> device_;
   NoTrunk none_{.state = wire::TrunkState::kPreparing,

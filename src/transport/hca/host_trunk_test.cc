@@ -36,11 +36,11 @@ class HostTrunkTest : public testing::Test {
   HostTrunkTest() {
     for (unsigned i = 0; i < 2; ++i) make(i);
   }
-  void make(unsigned i) {
+  void make(unsigned i, bool seals_payload = true) {
     Side& side = sides_.at(i);
     side.device = std::make_shared<fake::FakeTrunkDevice>(net_);
     side.trunk = std::make_unique<HostTrunk>(
-        i == 0,
+        HostTrunk::Config{.leads = i == 0, .seals_payload = seals_payload},
         HostTrunk::Acts{
             .send_offer =
                 [&side](const wire::TrunkOffer& frame) { side.sent.push_back({frame, {}}); },
@@ -164,6 +164,30 @@ TEST_F(HostTrunkTest, AHostWithoutAnAdapterSaysWhy) {
     give_device(lacks);
     ASSERT_TRUE(advance(seconds(40)));
     expect_trunk();
+  }
+}
+
+// The first payload would end the trunk that is sealed in two ways. TCP may be encrypted, and then
+// the hosts do not hear of it before.
+TEST_F(HostTrunkTest, HostsThatSealInTwoWaysHaveNone) {
+  for (const unsigned seals : {0U, 1U}) {
+    for (unsigned i = 0; i < 2; ++i) {
+      make(i, i == seals);
+      give_device(i);
+    }
+    ASSERT_TRUE(advance(seconds(100)));
+    EXPECT_TRUE(a_.made.empty());
+    EXPECT_TRUE(b_.made.empty());
+    for (const Side& side : sides_) {
+      EXPECT_EQ(side.none.back(), "peer has another [channel] seal");
+    }
+    make(seals, false);
+    make(1 - seals, false);
+    give_device(0);
+    give_device(1);
+    ASSERT_TRUE(advance(seconds(40)));
+    expect_trunk();
+    for (Side& side : sides_) side.made.clear();
   }
 }
 

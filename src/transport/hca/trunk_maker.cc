@@ -30,16 +30,19 @@ NoTrunk none_of(const Error& error) {
 
 }  // namespace
 
-Result<std::unique_ptr<TrunkMaker>> TrunkMaker::start(OpenTrunkDevice open, Events events) {
+Result<std::unique_ptr<TrunkMaker>> TrunkMaker::start(OpenTrunkDevice open, Events events,
+                                                      bool seals_payload) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   return std::unique_ptr<TrunkMaker>(
-      new TrunkMaker(std::move(open), std::move(events), std::move(*loop)));
+      new TrunkMaker(std::move(open), std::move(events), seals_payload, std::move(*loop)));
 }
 
-TrunkMaker::TrunkMaker(OpenTrunkDevice open, Events events, std::unique_ptr<EventLoop> loop)
+TrunkMaker::TrunkMaker(OpenTrunkDevice open, Events events, bool seals_payload,
+                       std::unique_ptr<EventLoop> loop)
     : open_(std::move(open)),
       events_(std::move(events)),
+      seals_payload_(seals_payload),
       loop_(std::move(loop)),
       mailbox_([l = loop_.get()] { l->wake(); }),
       thread_([this] { run(); }) {}
@@ -150,7 +153,9 @@ void TrunkMaker::add(HostId id, bool leads) {
           },
       .tell_none = [this, id](const NoTrunk& none) { events_.none(id, none); }};
   hosts_.erase(id);
-  const auto host = hosts_.try_emplace(id, leads, std::move(acts), last_number_).first;
+  const HostTrunk::Config config{
+      .leads = leads, .seals_payload = seals_payload_, .last_number = last_number_};
+  const auto host = hosts_.try_emplace(id, config, std::move(acts)).first;
   host->second.set_device(device_, none_, now());
 }
 

@@ -46,8 +46,9 @@ class TrunkMaker {
   // The interval at which the presence of the adapter is checked.
   static constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
-  // Errors: kIo.
-  static Result<std::unique_ptr<TrunkMaker>> start(OpenTrunkDevice open, Events events);
+  // `seals_payload`: of the trunks' records. Errors: kIo.
+  static Result<std::unique_ptr<TrunkMaker>> start(OpenTrunkDevice open, Events events,
+                                                   bool seals_payload);
   ~TrunkMaker();
   TrunkMaker(const TrunkMaker&) = delete;
   TrunkMaker& operator=(const TrunkMaker&) = delete;
@@ -85,7 +86,8 @@ class TrunkMaker {
     std::optional<wire::TrunkReady> ready{};
   };
 
-  TrunkMaker(OpenTrunkDevice open, Events events, std::unique_ptr<EventLoop> loop);
+  TrunkMaker(OpenTrunkDevice open, Events events, bool seals_payload,
+             std::unique_ptr<EventLoop> loop);
   void run();
   void turn();
   Instant next_turn() const;
@@ -105,6 +107,7 @@ class TrunkMaker {
 
   const OpenTrunkDevice open_;
   const Events events_;
+  const bool seals_payload_;
   std::unique_ptr<EventLoop> loop_;
   Mailbox mailbox_;
   Mutex mutex_;

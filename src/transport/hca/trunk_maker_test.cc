@@ -37,7 +37,8 @@ class TrunkMakerTest : public testing::Test {
                note([&] { made_.push_back(std::move(trunk)), device_ = adapter.device; });
              },
          .run_at_owner = [this](const std::function<void()>& act) { note(act); },
-         .none = [this](HostId, const NoTrunk& none) { note([&] { nones_.push_back(none); }); }});
+         .none = [this](HostId, const NoTrunk& none) { note([&] { nones_.push_back(none); }); }},
+        true);
     EXPECT_TRUE(made);
     maker_ = std::move(*made);
   }
