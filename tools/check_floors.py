@@ -12,14 +12,15 @@ import sys
 # folder -> the folders whose headers it may include (besides its own).
 MAY_INCLUDE = {
     "base": [],
-    "guestmem": ["base"],
+    "state": ["base"],
+    "guestmem": ["base", "state"],
     "ethernet": ["base"],
     "rdma": ["base"],
     "abi": ["base"],
     "wire": ["base"],
-    "verbs": ["base", "guestmem"],
-    "vfio_user": ["base", "guestmem"],
-    "device": ["base", "guestmem", "abi", "verbs", "vfio_user"],
+    "verbs": ["base", "state", "guestmem"],
+    "vfio_user": ["base", "state", "guestmem"],
+    "device": ["base", "state", "guestmem", "abi", "verbs", "vfio_user"],
     "transport/local": ["base", "guestmem", "verbs", "wire"],
     "transport/roce": ["base", "guestmem", "verbs", "wire"],
     "transport/channel": ["base", "guestmem", "verbs", "wire"],
@@ -46,14 +47,14 @@ MAY_INCLUDE = {
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
-    "testing": ["base", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
+    "testing": ["base", "state", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
 # that a guest, a client, another host or etcd has written.
 NEVER_THROUGH_OTHERS = {"keeper": ("json", "api", "http", "worker", "metrics", "cluster", "host", "inventory", "authority")}
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
-           "curl/curl.h": ("api", "inventory"), "openssl/": ("authority", "cluster", "transport/channel", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
+           "curl/curl.h": ("api", "inventory"), "openssl/": ("authority", "cluster", "state", "transport/channel", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
            "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma", "transport/hca"), "prometheus/": ("metrics",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
