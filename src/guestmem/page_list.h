@@ -25,6 +25,8 @@
 #include "guestmem/guest_addr.h"
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list_account.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane {
 
@@ -42,6 +44,14 @@ class PageList {
   // GuestMemory::Limits::page_list_bytes).
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
+
+  // Writes the addresses of all pages (docs/state.md). REQUIRES: GuestMemory::end_lists() was not
+  // called since the list was made.
+  void save(state::Writer& out) const;
+  // A list of the same pages. Memory that is not shown now, or not with that right, makes the whole
+  // list absent for as long as it lives, as does a quota that is used up: a guest must not be able
+  // to prevent that it is loaded. REQUIRES: `memory` outlives the list.
+  static PageList load(state::Reader& in, GuestMemory& memory, Rights need);
 
   std::uint64_t size_bytes() const { return pages_ * kPageBytes; }
   std::size_t run_count() const { return run_count_; }
@@ -156,6 +166,9 @@ class PageList {
   std::optional<bool> shows(const Run& run, std::uint64_t from, std::uint64_t length,
                             std::uint64_t most_ranges) const;
   Reach check_arguments(std::uint64_t offset, std::uint64_t length, Rights need) const;
+  std::uint64_t address_of(std::size_t run) const {
+    return runs()[run].file_offset() + source(runs()[run].source()).distance;
+  }
   // Calls each(Piece) for the pieces of [offset, offset+length) in order, until one cannot be
   // accessed.
   template <typename Each>
@@ -189,6 +202,13 @@ class PageListBuilder {
   // Errors: as PageList::from_directory().
   static Result<PageListBuilder> start(GuestMemory& memory, GuestAddr directory,
                                        std::uint64_t pages, Rights need);
+  // The list of these pages, which stand in no directory. Errors: as PageList::from_directory().
+  struct Stretch {
+    std::uint64_t address = 0;
+    std::uint64_t pages = 0;
+  };
+  static Result<PageList> of_stretches(GuestMemory& memory, std::span<const Stretch> stretches,
+                                       Rights need);
 
   // Processes at most `tables` x 512 entries, which are pages at first and later runs to be joined.
   // True: the list is complete. Some more calls may be necessary after the last table. Errors: as
@@ -206,7 +226,7 @@ class PageListBuilder {
   using Runs = std::vector<PageList::Run>;
   static constexpr std::size_t kPieceRuns = 4096;
 
-  PageListBuilder() = default;
+  PageListBuilder(GuestMemory& memory, Rights need);
 
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
   Status charge_more();

@@ -26,17 +26,37 @@ Result<PageListBuilder> PageListBuilder::start(GuestMemory& memory, GuestAddr di
   if (!page_aligned(directory.value)) {
     return fail(Errc::kInvalidArgument, "page directory: not page aligned");
   }
-  PageListBuilder builder;
+  PageListBuilder builder(memory, need);
   builder.pages_ = pages;
   builder.tables_.resize((pages - 1) / kEntriesPerPage + 1);
   const Status copied =
       memory.copy_in(directory, std::as_writable_bytes(std::span(builder.tables_)));
   if (!copied) return std::unexpected(copied.error());
-  builder.list_.memory_ = &memory;
-  builder.list_.rights_ = need;
-  builder.list_.epoch_ = memory.epoch_;
-  builder.list_.charge_ = PageListCharge(memory.list_account_);
   return builder;
+}
+
+PageListBuilder::PageListBuilder(GuestMemory& memory, Rights need) {
+  list_.memory_ = &memory;
+  list_.rights_ = need;
+  list_.epoch_ = memory.epoch_;
+  list_.charge_ = PageListCharge(memory.list_account_);
+}
+
+// REQUIRES: the addresses do not wrap, and there are not too many pages.
+Result<PageList> PageListBuilder::of_stretches(GuestMemory& memory,
+                                               std::span<const Stretch> stretches, Rights need) {
+  PageListBuilder builder(memory, need);
+  for (const Stretch& stretch : stretches) {
+    for (std::uint64_t i = 0; i < stretch.pages; ++i) {
+      const Status taken = builder.take_in_page(stretch.address + i * kPageBytes);
+      if (!taken) return std::unexpected(taken.error());
+      if (builder.list_.pages_ % kEntriesPerPage != 0) continue;
+      if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
+    }
+  }
+  if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
+  while (!builder.assemble(kMaxDirectoryPages)) continue;
+  return builder.take();
 }
 
 Result<bool> PageListBuilder::advance(std::uint32_t tables) {

@@ -17,6 +17,8 @@
 #include "guestmem/page_list.h"
 #include "guestmem/page_view.h"
 #include "guestmem/ring_index.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane {
 
@@ -121,6 +123,10 @@ class RingConsumer {
 
   // Call this when a queue pair leaves the state RESET, in which the guest has zeroed both indices.
   void reset();
+
+  // The indices (docs/state.md), which are judged as the guest's are. The guest's copy is not read.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   // The entry that is fetched while one is copied, counted from that: more takes lines that the

@@ -76,6 +76,10 @@ class RingProducer {
   // Whether push() or unconsumed() has read an impossible index.
   bool broken() const { return broken_; }
 
+  // As RingConsumer has them. REQUIRES of save(): what was added is published.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
+
   // The guest's consumer index as last read (for "did it move?").
   std::uint32_t consumer_seen() const { return head_; }
 
