@@ -30,6 +30,12 @@ class FreeNumbers {
 
   bool empty() const { return held_ == 0; }
 
+  // In the order in which take() would return them.
+  template <typename Each>
+  void for_each(Each each) const {
+    for (std::size_t i = 0; i < held_; ++i) each(ring_[(first_ + i) % ring_.size()]);
+  }
+
   // REQUIRES: there is room.
   void put(std::uint32_t number) noexcept {
     assert(held_ < ring_.size());

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/free_numbers.h"
+#include "base/undo.h"
+#include "verbs/index_pool.h"
 
 namespace paravane::device {
 
@@ -25,16 +26,18 @@ template <typename T>
 class HandleTable {
  public:
   // Handles from `first` to `end` - 1 are given out.
-  HandleTable(std::uint32_t first, std::uint32_t end) : first_(first), fresh_(first), end_(end) {}
+  HandleTable(std::uint32_t first, std::uint32_t end) : handles_(first, end) {}
 
   // Takes a free handle; nullopt: no handle is free. put() or give_back() must follow.
   std::optional<std::uint32_t> take_handle() {
-    if (fresh_ >= end_) return free_.take();
-    make_place(fresh_);
-    free_.make_room(fresh_ - first_ + 1);
-    return fresh_++;
+    const std::optional<std::uint32_t> handle = handles_.take();
+    if (!handle) return std::nullopt;
+    Undo untake([&] { give_back(*handle); });
+    make_place(*handle);
+    untake.keep();
+    return handle;
   }
-  void give_back(std::uint32_t handle) { free_.put(handle); }
+  void give_back(std::uint32_t handle) { handles_.give_back(handle); }
 
   // Makes room for a handle outside the range from which handles are taken. Its owner keeps such a
   // handle.
@@ -75,10 +78,7 @@ class HandleTable {
   }
 
  private:
-  std::uint32_t first_;
-  std::uint32_t fresh_;
-  std::uint32_t end_;
-  FreeNumbers free_;
+  verbs::IndexPool handles_;
   std::vector<std::unique_ptr<T>> objects_;
   std::uint32_t count_ = 0;
 };

@@ -29,6 +29,23 @@ void EngineRig::remove(unsigned index) {
   member.port.reset();
 }
 
+bool EngineRig::hand_over(std::span<const std::vector<EngineQp*>> qps) {
+  std::vector<std::vector<std::byte>> states;
+  for (std::size_t i = 0; i < members_.size(); ++i) states.push_back(members_[i].vm->save(qps[i]));
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    local_.detach(members_[i].vm->adapter());
+    members_[i].vm->end_engine(qps[i]);
+    local_.attach(members_[i].vm->adapter());
+  }
+  bool is_good = true;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Status loaded = members_[i].vm->load(states[i], qps[i]);
+    if (!loaded) std::fprintf(stderr, "engine rig: %s\n", loaded.error().message.c_str());
+    is_good = is_good && loaded.has_value();
+  }
+  return is_good;
+}
+
 void EngineRig::bring_up_to(EngineQp& qp, verbs::QpState to, const verbs::Gid& dgid,
                             std::uint32_t dest_qpn, verbs::QpAttributes attributes,
                             std::uint8_t index) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/timers.h"
@@ -53,6 +54,10 @@ class EngineRig {
 
   // Time passes, and nothing runs.
   void skip(Duration duration) { clock_.advance_to(clock_.now() + duration); }
+
+  // As when the daemon is replaced: all adapters and these queue pairs, which are all there are,
+  // are saved, end, and are made anew. `qps`: by VM. False: a state was refused.
+  bool hand_over(std::span<const std::vector<EngineQp*>> qps);
 
   // As when a VM goes away: its queue pairs must be gone already.
   void remove(unsigned index);

@@ -10,6 +10,10 @@
 namespace paravane::fake {
 namespace {
 
+constexpr state::Tag kAdapterState{1};
+constexpr state::Tag kNumber{1};
+constexpr state::Tag kQueuePairState{2};
+
 // A fake that cannot be set up ends the test program.
 template <typename T>
 T expect(Result<T> result) {
@@ -25,12 +29,62 @@ T expect(Result<T> result) {
 EngineVm::EngineVm(verbs::AdapterId id, TimerQueue& timers, verbs::FabricPort& port,
                    const verbs::Gid& gid, std::uint64_t ram_bytes,
                    const verbs::AdapterLimits& limits)
-    : ram_(ram_bytes), gid_(gid) {
+    : id_(id), limits_(limits), timers_(timers), port_(port), ram_(ram_bytes), gid_(gid) {
   ram_.show(memory_);
-  adapter_ = std::make_unique<verbs::Adapter>(id, limits, memory_, timers, port, events_);
+  adapter_ = make_adapter();
   pd_ = expect(adapter_->create_pd());
   expect(adapter_->bind_gid(0, gid_, verbs::GidType::kRoceV2));
   expect(adapter_->bind_gid(1, gid_, verbs::GidType::kRoceV1));
+}
+
+std::unique_ptr<verbs::Adapter> EngineVm::make_adapter() {
+  return std::make_unique<verbs::Adapter>(id_, limits_, memory_, timers_, port_, events_);
+}
+
+std::vector<std::byte> EngineVm::save(std::span<EngineQp* const> qps) const {
+  state::Writer out;
+  {
+    const state::Writer::Group group(out, kAdapterState);
+    adapter_->save(out);
+  }
+  for (const EngineQp* qp : qps) {
+    const state::Writer::Group group(out, kQueuePairState);
+    out.number(kNumber, qp->qp->number());
+    const state::Writer::Group rest(out, kQueuePairState);
+    qp->qp->save(out);
+  }
+  return out.take();
+}
+
+void EngineVm::end_engine(std::span<EngineQp* const> qps) {
+  for (EngineQp* qp : qps) {
+    if (qp->qp == nullptr) continue;  // a state was refused
+    qp->spec = qp->qp->spec();
+    qp->qp.reset();
+  }
+  adapter_.reset();
+  adapter_ = make_adapter();
+}
+
+Status EngineVm::load(std::span<const std::byte> state, std::span<EngineQp* const> qps) {
+  state::Loading loading;
+  state::Reader in(state, loading);
+  state::Reader adapter = in.group(kAdapterState);
+  adapter_->load(adapter);
+  for (EngineQp* qp : qps) {
+    auto group = in.group_if(kQueuePairState);
+    if (!group) break;
+    qp->spec.number = static_cast<std::uint32_t>(group->number(kNumber, UINT32_MAX));
+    if (!group->good()) break;
+    auto made = adapter_->create_qp(qp->spec);
+    if (!made) return std::unexpected(made.error());
+    qp->qp = std::move(*made);
+    state::Reader rest = group->group(kQueuePairState);
+    qp->qp->load(rest);
+    group->end();
+  }
+  in.end();
+  return loading.status();
 }
 
 EngineBuffer EngineVm::buffer(std::uint64_t length, verbs::AccessMask access, std::uint64_t offset,

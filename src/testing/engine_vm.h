@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/timers.h"
@@ -43,6 +44,7 @@ struct EngineQp {
   RecordingCq sends;
   RecordingCq receives;
   std::unique_ptr<verbs::QueuePair> qp;
+  verbs::QueuePairSpec spec;  // of one that end_engine() has ended
 
   void post(const verbs::SendRequest& request) {
     work.post_send(request);
@@ -85,6 +87,14 @@ class EngineVm {
 
   std::unique_ptr<EngineQp> queue_pair(verbs::QpType type = verbs::QpType::kReliableConnected,
                                        bool signal_all = false, std::uint32_t number = 0);
+  // ---- As a daemon that is replaced ----
+  // The state of the adapter and of these queue pairs.
+  std::vector<std::byte> save(std::span<EngineQp* const> qps) const;
+  // All of them end, and so does the adapter, which is made anew, with nothing in it.
+  void end_engine(std::span<EngineQp* const> qps);
+  // Into the new adapter. Errors: the state is refused, or a queue pair cannot be created.
+  Status load(std::span<const std::byte> state, std::span<EngineQp* const> qps);
+
   // One whose receives come from `shared`, a work source that others use too.
   std::unique_ptr<EngineQp> sharing_queue_pair(
       ScriptedWork& shared, verbs::QpType type = verbs::QpType::kReliableConnected);
@@ -93,6 +103,12 @@ class EngineVm {
   EngineBuffer registered(TestPages pages, std::uint64_t length, verbs::AccessMask access,
                           std::uint64_t offset);
 
+  std::unique_ptr<verbs::Adapter> make_adapter();
+
+  const verbs::AdapterId id_;
+  const verbs::AdapterLimits limits_;
+  TimerQueue& timers_;
+  verbs::FabricPort& port_;
   TestMemory ram_;
   GuestMemory memory_;
   RecordingEvents events_;

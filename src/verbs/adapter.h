@@ -19,6 +19,8 @@
 #include "base/result.h"
 #include "base/timers.h"
 #include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/events.h"
 #include "verbs/fabric_port.h"
 #include "verbs/gid_table.h"
@@ -129,6 +131,13 @@ class Adapter {
       tell(*observer_);
   }
 
+  // ---- Saved state (docs/state.md) ---- Without the queue pairs, which save themselves: their
+  // owner creates them anew, with their numbers. REQUIRES of load(): the adapter is new. If the
+  // state is refused, or there is std::bad_alloc, the adapter is of no use any more, and can be
+  // destroyed.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
+
   // ---- Before the end ---- While the adapter is closed, peers find no queue pair in it, its queue
   // pairs do not work, and no memory region is valid. So its objects can be destroyed in small
   // steps.
@@ -187,7 +196,7 @@ class Adapter {
   std::uint64_t last_arrival_ = 0;  // of Responder, unique in this adapter for ever
   std::uint64_t last_serial_ = 0;   // of Requester, likewise
   std::uint64_t last_life_ = 0;     // of QueuePair, likewise
-  const Life first_life_;           // of which others differ by their count
+  Life first_life_;                 // of which others differ by their count
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/fabric_port.h"
 #include "verbs/gid_table.h"
 #include "verbs/path_use.h"
@@ -39,6 +41,10 @@ class Connection {
     return is_set_ && source_ == source && dgid_ == dgid;
   }
   void clear();
+
+  // Both GIDs (docs/state.md); the path is found anew. REQUIRES of save(): is_set().
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
   // nullptr: no adapter has the peer's GID now, or the adapter no longer has `source`.
   const Path* path(const Adapter& adapter, const FabricPort& fabric) {

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/life.h"
 
 namespace paravane::verbs {
@@ -51,6 +53,10 @@ class DoneMemory {
     if (atomics_.size() >= most) atomics_.erase(atomics_.begin());
     atomics_.push_back(atomic);
   }
+
+  // (docs/state.md) Of load(): `most` atomics.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in, std::size_t most);
 
  private:
   Life peer_;

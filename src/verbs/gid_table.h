@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/fabric_port.h"
 #include "verbs/types.h"
 
@@ -41,6 +43,10 @@ class GidTable {
   // nullopt: the index is out of range, or no GID is bound to it.
   std::optional<BoundGid> at(std::uint32_t index) const;
   bool owns(const Gid& gid, GidType type) const;
+
+  // (docs/state.md) REQUIRES of load(): the table is empty.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   void clear(std::optional<BoundGid>& entry);

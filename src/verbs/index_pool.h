@@ -9,8 +9,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/free_numbers.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::verbs {
 
@@ -26,6 +29,26 @@ class IndexPool {
 
   // REQUIRES: `index` was taken and is not free.
   void give_back(std::uint32_t index) { free_.put(index); }
+
+  // Which numbers are free, and in which order they are reused (docs/state.md).
+  void save(state::Writer& out) const;
+
+  // Loading says which numbers are taken. The owner claims each, for one object.
+  class Claims {
+   public:
+    // False: the number is free, was never handed out, or was claimed before.
+    bool claim(std::uint32_t index);
+    // Whether each number that is taken was claimed.
+    bool complete() const { return left_ == 0; }
+
+   private:
+    friend class IndexPool;
+    std::uint32_t first_ = 0;
+    std::vector<bool> taken_;
+    std::uint32_t left_ = 0;
+  };
+  // REQUIRES: nothing was taken yet.
+  Claims load(state::Reader& in);
 
  private:
   std::uint32_t first_;

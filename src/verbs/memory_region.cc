@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "base/undo.h"
+#include "verbs/memory_region_impl.h"
 
 namespace paravane::verbs {
 namespace {
 
 constexpr std::uint32_t kIndexLimit = 1u << 24;  // an index is the upper 24 bits of a key
-constexpr AccessMask kRemoteRights = kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
-constexpr std::uint32_t kMaxFastPages = 512;  // one table of a page directory
 // Rights that allow the memory to be changed.
 constexpr AccessMask kWritingRights = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteAtomic;
 
@@ -35,42 +34,6 @@ AccessVerdict verdict_of(Reach reach) {
 Rights needed_rights(AccessMask access) {
   return (access & kWritingRights) != 0 ? Rights::kReadWrite : Rights::kRead;
 }
-
-struct MemoryRegionTable::Region {
-  PdNumber pd{};
-  std::uint32_t handle = 0;  // the first key
-  std::uint32_t key = 0;
-  AccessMask access = 0;
-  std::uint32_t max_pages = 0;  // not 0: a fast region
-  bool is_dma = false;
-  bool is_valid = true;  // false: a fast region without memory
-  std::uint64_t start = 0;
-  std::uint64_t length = 0;
-  PageList pages;
-  PageView view{pages};
-  Line<Region>::Place place;  // among those of its protection domain
-
-  void set_pages(PageList list) {
-    pages = std::move(list);
-    view = PageView(pages);
-  }
-  // Of the byte with this address in `pages`.
-  std::uint64_t offset_of(std::uint64_t addr) const { return start % kPageBytes + (addr - start); }
-
-  // A piece of `pages`, without its bytes before and behind the region.
-  ExtentWindow window(const PageView::Piece& piece) const {
-    const std::uint64_t offset = start % kPageBytes;
-    const std::uint64_t first = std::max(piece.first, offset);
-    const std::uint64_t end = std::min(piece.first + piece.extent.size(), offset + length);
-    return {start + (first - offset), piece.extent.part(first - piece.first, end - first)};
-  }
-
-  bool holds(std::uint64_t addr, std::uint64_t bytes) const {
-    if (is_dma) return true;  // GuestMemory knows what is mapped
-    const std::uint64_t offset = addr - start;
-    return addr >= start && offset <= length && bytes <= length - offset;
-  }
-};
 
 MemoryRegionTable::MemoryRegionTable(GuestMemory& memory, std::uint32_t max_regions)
     : memory_(memory), indices_(1, std::min(max_regions, kIndexLimit - 1) + 1) {}

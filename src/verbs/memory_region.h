@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,6 +28,8 @@
 #include "guestmem/guest_memory.h"
 #include "guestmem/page_list.h"
 #include "guestmem/page_view.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/index_pool.h"
 #include "verbs/types.h"
 #include "verbs/work_request.h"
@@ -121,11 +124,18 @@ class MemoryRegionTable {
   // From now on, resolve() appends the keys that it has granted to `keys`; nullptr: no longer.
   void note_keys(std::vector<std::uint32_t>* keys) { noted_keys_ = keys; }
 
+  // All regions, with their keys and pages (docs/state.md). Of load(): `has_pd` says which
+  // protection domains there are. REQUIRES of load(): the table is empty.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in, const std::function<bool(PdNumber)>& has_pd);
+
   // The total number of lookups of regions and of pieces of guest memory found in them.
   std::uint64_t touched() const { return touched_; }
 
  private:
   struct Region;
+  static void save(const Region& region, state::Writer& out);
+  std::unique_ptr<Region> load_region(state::Reader& in) const;
   Result<std::uint32_t> add(std::unique_ptr<Region> region);
   Line<Region>& line_of(PdNumber pd);
   Region* find(std::uint32_t key) const;

@@ -25,6 +25,8 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "guestmem/extent.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/completion.h"
 #include "verbs/life.h"
 #include "verbs/memory_region.h"
@@ -94,6 +96,13 @@ class QueuePair {
   // Schedules the queue pair because its rings may have new work (after a doorbell, a hint or a
   // check). Cheap, and harmless in any state.
   void kick();
+
+  // ---- Saved state (docs/state.md) ---- Without what its owner creates it with, and without the
+  // states of transports. What a transport carries is asked for again by its new path, and what the
+  // peer has executed is answered from its memory.
+  // REQUIRES of load(): the adapter's state was loaded, and this queue pair has just been created.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
   // ---- For the adapter's run() ----
   // Executes what is posted, within `budget`. True: there may be more to do now.

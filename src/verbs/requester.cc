@@ -23,10 +23,6 @@ constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
 // thousands of queue pairs with the shortest timers must not fill a worker.
 constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
 
-// Of all windows of an adapter, beyond one slot each: a guest with thousands of queue
-// pairs must not make us keep thousands of windows (a slot is below 1 KiB).
-constexpr std::uint32_t kMaxWindowSlots = 8192;
-
 // Copying and checking so many page addresses, or finding so many pieces of memory, costs
 // about what another request does.
 constexpr std::uint64_t kPiecesPerOperation = 16;

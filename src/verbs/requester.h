@@ -49,6 +49,10 @@ class Requester {
   // For RESET and destruction: forgets all requests.
   void reset();
 
+  // The requests in the window (docs/state.md).
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
+
   // Sets the filter for outcomes; null: no filter. The caller that sets it removes it before the
   // work ends.
   void set_filter(OutcomeFilter* filter) { filter_ = filter; }

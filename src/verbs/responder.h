@@ -164,10 +164,20 @@ class Responder {
   // in a shared receive queue another queue pair may get it.
   bool take_wakeup();
 
+  // Whether receives were taken that no message has completed.
+  bool has_taken() const {
+    return receive_ != nullptr || (rare_ != nullptr && !rare_->taken.empty());
+  }
+
   // For ERR: ends all requests of peers that are in progress.
   void stop();
   // For RESET and destruction: forgets all requests.
   void reset();
+
+  // The receives that were taken, and what was executed (docs/state.md). A request that is being
+  // placed comes again, and so does a datagram that is arriving, or it is lost.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   friend class Placement;  // a request's calls, while it is in progress
@@ -196,9 +206,6 @@ class Responder {
   Outcome answer_to(AccessVerdict verdict, WrOpcode opcode);
   Outcome refuse(WcStatus status, QpEvent event);
   Outcome fail_receive(WcStatus ours, WcStatus peers);
-  bool has_taken() const {
-    return receive_ != nullptr || (rare_ != nullptr && !rare_->taken.empty());
-  }
   // REQUIRES: has_taken().
   void take_in_hand();
   // Finds the receive for a message that comes after the placement; nullptr: no receive is posted.

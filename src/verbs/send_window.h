@@ -9,12 +9,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 
 #include "verbs/work_request.h"
 
 namespace paravane::verbs {
+
+// The slots of all queue pairs of an adapter, beyond one each: a guest with thousands of queue
+// pairs must not make us keep thousands of windows (a slot is below 1 KiB).
+inline constexpr std::uint32_t kMaxWindowSlots = 8192;
 
 class SendWindow {
  public:
@@ -24,6 +29,7 @@ class SendWindow {
 
   // REQUIRES: number < slots().
   SendRequest& slot(std::size_t number) { return (*slots_)[number]; }
+  const SendRequest& slot(std::size_t number) const { return (*slots_)[number]; }
   SendRequest& oldest() { return slot(0); }
 
   // Throws std::bad_alloc without a change.
