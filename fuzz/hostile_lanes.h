@@ -14,8 +14,8 @@
 
 #include "base/unique_fd.h"
 #include "fuzz_bytes.h"
-#include "testing/lanes_stream.h"
 #include "testing/fake_trunk.h"
+#include "testing/lanes_stream.h"
 #include "wire/lane_frames.h"
 
 namespace paravane::fake {
