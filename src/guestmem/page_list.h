@@ -228,6 +228,7 @@ class PageListBuilder {
 
   PageListBuilder(GuestMemory& memory, Rights need);
 
+  Status take_in_stretch(Stretch stretch);
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
   Status charge_more();
   // Moves at most `budget` runs into the list. True: the list has all runs.

@@ -47,16 +47,27 @@ Result<PageList> PageListBuilder::of_stretches(GuestMemory& memory,
                                                std::span<const Stretch> stretches, Rights need) {
   PageListBuilder builder(memory, need);
   for (const Stretch& stretch : stretches) {
-    for (std::uint64_t i = 0; i < stretch.pages; ++i) {
-      const Status taken = builder.take_in_page(stretch.address + i * kPageBytes);
-      if (!taken) return std::unexpected(taken.error());
-      if (builder.list_.pages_ % kEntriesPerPage != 0) continue;
-      if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
+    if (Status taken = builder.take_in_stretch(stretch); !taken) {
+      return std::unexpected(taken.error());
     }
   }
-  if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
   while (!builder.assemble(kMaxDirectoryPages)) continue;
   return builder.take();
+}
+
+// Range by range of the map: a guest may have registered the same gigabyte a hundred thousand
+// times.
+Status PageListBuilder::take_in_stretch(Stretch stretch) {
+  while (stretch.pages > 0) {
+    if (Status taken = take_in_page(stretch.address); !taken) return taken;
+    const std::uint64_t left = range_size_ - (stretch.address - range_first_);
+    const std::uint64_t pages = std::min(stretch.pages, left / kPageBytes);
+    list_.pages_ += static_cast<std::uint32_t>(pages - 1);
+    stretch.address += pages * kPageBytes;
+    stretch.pages -= pages;
+    next_page_ = stretch.address;
+  }
+  return charge_more();
 }
 
 Result<bool> PageListBuilder::advance(std::uint32_t tables) {

@@ -96,6 +96,14 @@ TEST_F(PageListState, RangesOfTheMapDoNotShow) {
   PageList loaded = load(saved(list));
   EXPECT_EQ(loaded.reach(), Reach::kOk);
   EXPECT_EQ(saved(loaded), saved(list));
+  // Through all four of them.
+  const TestPages all = ram_.contiguous_pages(1200);
+  ram_.write(all.pages[1100], Le64(7));
+  PageList through = load(saved(list_of(all)));
+  Le64 word;
+  EXPECT_EQ(through.copy_in(1100 * kPageBytes, std::as_writable_bytes(std::span(&word, 1))),
+            Reach::kOk);
+  EXPECT_EQ(word.get(), 7u);
 }
 
 TEST_F(PageListState, ItIsCharged) {

@@ -199,9 +199,11 @@ class Adapter {
   Life first_life_;                 // of which others differ by their count
   std::uint32_t waiting_ = 0;       // requesters that wait for a timer
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
-  ExtentList scratch_front_;        // for a datagram's header and payload, and what a responder
-  ExtentList scratch_rest_;         // judges at once: no allocation per message
-  SendRequest scratch_request_;     // that a requester has just taken
+  // Of responders whose state was loaded, beyond one each.
+  std::uint32_t loaded_receives_ = 0;
+  ExtentList scratch_front_;     // for a datagram's header and payload, and what a responder
+  ExtentList scratch_rest_;      // judges at once: no allocation per message
+  SendRequest scratch_request_;  // that a requester has just taken
   // For the next receive that a responder takes; null: it allocates one.
   std::unique_ptr<ReceiveRequest> spare_receive_ = std::make_unique<ReceiveRequest>();
 };

@@ -44,8 +44,10 @@ constexpr Tag kAtomic{3};  // a list
 constexpr Tag kAtomicSerial{1};
 constexpr Tag kAtomicBefore{2};
 
-// In hand, lent before their turn, or of datagrams that are arriving.
+// Receives of a queue pair that are in hand, lent before their turn, or of datagrams that are
+// arriving; and those of all queue pairs of an adapter, beyond one each.
 constexpr std::size_t kMostReceives = 64;
+constexpr std::uint32_t kMostSpareReceives = 8192;
 
 using Stat = std::uint64_t QueuePairStats::*;
 constexpr std::array<Stat, 7> kStatistics{
@@ -186,9 +188,12 @@ void Responder::save(Writer& out) const {
 }
 
 void Responder::load(Reader& in) {
+  Adapter& adapter = qp_.adapter_;
   Rare& kept = rare();
   while (auto group = in.group_if(kReceive)) {
-    if (!group->expect(kept.taken.size() < kMostReceives, "too many receives were taken")) return;
+    const bool fits = kept.taken.size() < kMostReceives &&
+                      (kept.taken.empty() || ++adapter.loaded_receives_ <= kMostSpareReceives);
+    if (!group->expect(fits, "too many receives were taken")) return;
     auto receive = std::make_unique<ReceiveRequest>();
     verbs::load(*group, *receive);
     kept.taken.push_back(std::move(receive));
