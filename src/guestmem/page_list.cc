@@ -167,7 +167,7 @@ Reach PageList::copy_in(std::uint64_t offset, std::span<std::byte> to) {
 Reach PageList::copy_out(std::uint64_t offset, std::span<const std::byte> from) {
   // An object over several runs is looked at first: half of it is of no use.
   const bool inside = offset <= size_bytes() && from.size() <= size_bytes() - offset;
-  if (inside && !from.empty()) {
+  if (inside && !from.empty() && run_count_ > 0) {
     const std::size_t first = run_at(offset);
     if (from.size() > size_of(first) - (offset - runs()[first].first_byte())) {
       const Reach whole = walk(offset, from.size(), Rights::kWrite, [](const Piece&) {});

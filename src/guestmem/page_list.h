@@ -45,8 +45,7 @@ class PageList {
   static Result<PageList> from_directory(GuestMemory& memory, GuestAddr directory,
                                          std::uint64_t pages, Rights need);
 
-  // Writes the addresses of all pages (docs/state.md). REQUIRES: GuestMemory::end_lists() was not
-  // called since the list was made.
+  // Writes the addresses of all pages (docs/state.md); of a list that was ended, none.
   void save(state::Writer& out) const;
   // A list of the same pages. Memory that is not shown now, or not with that right, makes the whole
   // list absent for as long as it lives, as does a quota that is used up: a guest must not be able

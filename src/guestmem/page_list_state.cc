@@ -21,7 +21,7 @@ struct SavedStretch {
 
 bool wraps(const SavedStretch& stretch) {
   const std::uint64_t bytes = std::uint64_t{stretch.pages.get()} * kPageBytes;
-  return bytes > UINT64_MAX - stretch.address.get();
+  return bytes > 0 && bytes - 1 > UINT64_MAX - stretch.address.get();
 }
 
 }  // namespace
@@ -30,11 +30,12 @@ bool wraps(const SavedStretch& stretch) {
 // put together by address alone.
 void PageList::save(state::Writer& out) const {
   std::vector<SavedStretch> stretches;
-  for (std::size_t run = 0; run < run_count_; ++run) {
+  const bool was_ended = memory_ == nullptr || epoch_ != memory_->epoch_;
+  for (std::size_t run = 0; run < run_count_ && !was_ended; ++run) {
     const std::uint64_t address = address_of(run);
     const auto pages = static_cast<std::uint32_t>(size_of(run) / kPageBytes);
     SavedStretch* last = stretches.empty() ? nullptr : &stretches.back();
-    if (last != nullptr &&
+    if (last != nullptr && address != 0 &&
         last->address.get() + std::uint64_t{last->pages.get()} * kPageBytes == address) {
       last->pages.set(last->pages.get() + pages);
     } else {

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "base/wire_int.h"
 #include "guestmem/page_list.h"
+#include "guestmem/page_view.h"
 #include "state/reader.h"
 #include "state/writer.h"
 #include "testing/test_memory.h"
@@ -123,9 +125,26 @@ TEST_F(PageListState, WhatIsNotShownMakesItAbsent) {
   std::byte byte{};
   EXPECT_EQ(loaded.copy_in(0, std::span(&byte, 1)), Reach::kAbsent);
   EXPECT_EQ(loaded.reach(), Reach::kAbsent);
+  const std::array<std::byte, 4> word{};
+  EXPECT_EQ(loaded.copy_out(kPageBytes - 2, word), Reach::kAbsent);
+  EXPECT_EQ(loaded.store_index(0, 1), Reach::kAbsent);
+  std::uint32_t index = 0;
+  EXPECT_EQ(loaded.load_index(0, index), Reach::kAbsent);
+  EXPECT_EQ(loaded.prefetch(0, 64, Rights::kRead), Reach::kAbsent);
+  ExtentList extents;
+  EXPECT_EQ(loaded.resolve(0, 64, Rights::kRead, extents), Reach::kAbsent);
+  EXPECT_FALSE(PageView(loaded).piece(0, 64, Rights::kRead).has_value());
   PageList again = load(saved(loaded));  // it stays so
   EXPECT_EQ(why(), "");
   EXPECT_EQ(again.reach(), Reach::kAbsent);
+}
+
+// Of a life of the device that is over.
+TEST_F(PageListState, OneThatWasEndedIsAbsent) {
+  const PageList list = list_of(ram_.contiguous_pages(100));
+  memory_.end_lists();
+  EXPECT_EQ(load(saved(list)).reach(), Reach::kAbsent);
+  EXPECT_EQ(why(), "");
 }
 
 TEST_F(PageListState, WhatIsShownWithFewerRightsMakesItAbsent) {
@@ -160,8 +179,7 @@ TEST_F(PageListState, WhatIsNoListIsRefused) {
       written(1, {first_pages(0), first_pages(1)}),
       written(2, {first_pages(UINT32_MAX), first_pages(3)}),
       written(1, {{.address = Le64(ram_.base().value + 1), .pages = Le32(1)}}),
-      written(2, {{.address = Le64(0), .pages = Le32(1)},
-                  {.address = Le64(~std::uint64_t{4095}), .pages = Le32(1)}}),
+      written(2, {{.address = Le64(~std::uint64_t{4095}), .pages = Le32(2)}}),
   };
   for (const auto& bytes : all) {
     loading_ = {};

@@ -83,7 +83,8 @@ std::optional<std::span<const std::byte>> Reader::find(Tag tag) {
   last_ = tag;
   while (const std::optional<Record> next = peek()) {
     const bool is_it = next->tag == tag;
-    if (!is_it && place_of(next->tag) >= place_of(tag)) return std::nullopt;
+    const bool may_pass = may_be_skipped(next->tag) && place_of(next->tag) == place_of(tag);
+    if (!is_it && !may_pass && place_of(next->tag) >= place_of(tag)) return std::nullopt;
     if (!is_it && !may_be_skipped(next->tag)) {
       refuse_at(next->tag, "is not known to this release");
       return std::nullopt;

@@ -101,10 +101,12 @@ TEST_F(ReaderTest, WhatMayBeMissingIsNotRefused) {
 TEST_F(ReaderTest, AnUnknownRecordThatMayBeSkippedIsPassed) {
   writer_.number(kFirst, 1);
   writer_.number(kExtra, 2);
+  writer_.number(kSecond, 5);  // in the same place
   writer_.number(kThird, 3);
   writer_.number(kLastExtra, 4);
   Reader in = reader();
   EXPECT_EQ(in.number(kFirst), 1U);
+  EXPECT_EQ(in.number(kSecond), 5U);
   EXPECT_EQ(in.number(kThird), 3U);
   in.end();
   EXPECT_EQ(why(), "");

@@ -30,13 +30,13 @@ constexpr Tag kResponder{9};
 constexpr Tag kRequest{1};  // a list
 constexpr Tag kRetriesLeft{2};
 constexpr Tag kRnrRetriesLeft{3};
-constexpr Tag kAnswerLost{4};
-constexpr Tag kRingDead{5};
+constexpr Tag kRingDead{4};
 // Of a responder.
 constexpr Tag kReceive{1};  // a list
 constexpr Tag kDone{2};
 constexpr Tag kReceiveRingDead{3};
 constexpr Tag kToldLast{4};
+constexpr Tag kPeerWaits{5};
 // Of what was executed.
 constexpr Tag kPeerLife{1};
 constexpr Tag kLastDone{2};
@@ -45,9 +45,11 @@ constexpr Tag kAtomicSerial{1};
 constexpr Tag kAtomicBefore{2};
 
 // Receives of a queue pair that are in hand, lent before their turn, or of datagrams that are
-// arriving; and those of all queue pairs of an adapter, beyond one each.
-constexpr std::size_t kMostReceives = 64;
+// arriving, one of each host; and those of all queue pairs of an adapter, beyond one each.
+constexpr std::size_t kMostReceives = 264;
 constexpr std::uint32_t kMostSpareReceives = 8192;
+// Whatever max_dest_reads is now: it may have been more before.
+constexpr std::size_t kMostAtomics = UINT8_MAX;
 
 using Stat = std::uint64_t QueuePairStats::*;
 constexpr std::array<Stat, 7> kStatistics{
@@ -121,6 +123,8 @@ void QueuePair::load(Reader& in) {
   const bool is_idle = !impl.requester.has_request() && !impl.responder.has_taken();
   in.expect((state != QpState::kReset && state != QpState::kInit) || is_idle,
             "it has requests before it is ready");
+  in.expect(state != QpState::kReadyToReceive || !impl.requester.has_request(),
+            "it has sends before it may send");
   if (!in.good()) return;
   impl.state = state;
   path();
@@ -136,11 +140,10 @@ void Requester::save(Writer& out) const {
   }
   out.number(kRetriesLeft, attempt_.retries_left);
   out.number(kRnrRetriesLeft, attempt_.rnr_retries_left);
-  out.flag(kAnswerLost, attempt_.answer_lost);
   out.flag(kRingDead, ring_dead_);
 }
 
-// What waited is tried at once.
+// What waited is tried at once, and judged anew. A peer that has executed it knows its serial.
 void Requester::load(Reader& in) {
   std::uint64_t last_serial = 0;
   Adapter& adapter = qp_.adapter_;
@@ -160,9 +163,6 @@ void Requester::load(Reader& in) {
   attempt_ = {};
   attempt_.retries_left = static_cast<std::uint8_t>(in.number(kRetriesLeft, 7));
   attempt_.rnr_retries_left = static_cast<std::uint8_t>(in.number(kRnrRetriesLeft, 7));
-  attempt_.answer_lost = in.flag(kAnswerLost);
-  if (attempt_.answer_lost) attempt_.next = NextTry::kOnlyAnswer;
-  in.expect(!attempt_.answer_lost || taken_ > 0, "the answer to no request was lost");
   ring_dead_ = in.flag(kRingDead);
   in.end();
 }
@@ -185,6 +185,7 @@ void Responder::save(Writer& out) const {
   }
   out.flag(kReceiveRingDead, ring_dead_);
   out.flag(kToldLast, told_last_);
+  out.flag(kPeerWaits, peer_waits_);
 }
 
 void Responder::load(Reader& in) {
@@ -199,9 +200,10 @@ void Responder::load(Reader& in) {
     kept.taken.push_back(std::move(receive));
   }
   Reader done = in.group(kDone);
-  kept.done.load(done, qp_.impl_->attributes.max_dest_reads);
+  kept.done.load(done, kMostAtomics);
   ring_dead_ = in.flag(kReceiveRingDead);
   told_last_ = in.flag(kToldLast);
+  peer_waits_ = in.flag(kPeerWaits);
   in.end();
 }
 

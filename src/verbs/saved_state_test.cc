@@ -265,6 +265,23 @@ TEST_F(SavedAdapter, ARequestThatWaitsForAReceiveGoesOn) {
   EXPECT_THAT(peer_->receives.wr_ids(), testing::ElementsAre(7));
 }
 
+// The engine of the other side is replaced, and knows that a peer waits for a receive.
+TEST_F(SavedAdapter, AReceiveEndsTheWaitOfAPeer) {
+  rig_.run();
+  ASSERT_EQ(qp_->sends.size(), 0u);  // there was none
+  std::array<EngineQp*, 1> peers{peer_.get()};
+  const std::vector<std::byte> state = rig_.b().save(peers);
+  rig_.local().detach(rig_.b().adapter());
+  rig_.b().end_engine(peers);
+  rig_.local().attach(rig_.b().adapter());
+  ASSERT_TRUE(rig_.b().load(state, peers));
+  EXPECT_EQ(rig_.b().save(peers), state);
+  rig_.run();
+  peer_->post(fake::receive_request(7, {there_.sge(100, 100)}));
+  rig_.run();  // no timer
+  EXPECT_THAT(qp_->sends.wr_ids(), testing::ElementsAre(1, 2));
+}
+
 // Each byte of a state may be another: it is loaded, or refused, and never harms.
 TEST_F(SavedAdapter, AChangedStateIsRefusedOrHarmless) {
   const std::vector<std::byte> state = saved();
