@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include "base/wire_int.h"
@@ -43,22 +42,18 @@ void PageList::save(state::Writer& out) const {
     }
   }
   out.number(kPages, pages_);
-  out.bytes(kStretches, std::as_bytes(std::span(stretches)));
+  out.list(kStretches, stretches);
 }
 
 PageList PageList::load(state::Reader& in, GuestMemory& memory, Rights need) {
   const auto pages = static_cast<std::uint32_t>(in.number(kPages, kMaxDirectoryPages));
-  const auto raw = in.bytes(kStretches, std::size_t{pages} * sizeof(SavedStretch));
+  const auto saved = in.list<SavedStretch>(kStretches, pages);
   in.end();
   PageList absent;
   absent.pages_ = pages;
   absent.rights_ = need;
   absent.memory_ = &memory;  // of no epoch
-  if (!in.expect(pages > 0 && raw.size() % sizeof(SavedStretch) == 0, "no list of pages")) {
-    return {};
-  }
-  std::vector<SavedStretch> saved(raw.size() / sizeof(SavedStretch));
-  std::ranges::copy(raw, std::as_writable_bytes(std::span(saved)).begin());
+  if (!in.expect(pages > 0, "no list of pages") || !in.good()) return {};
   if (saved.empty()) return absent;
   std::vector<PageListBuilder::Stretch> stretches;
   std::uint64_t sum = 0;

@@ -195,7 +195,7 @@ TEST_F(PageListState, BytesThatAreNoStretchAreRefused) {
   out.bytes(Tag{2}, some);
   const auto bytes = out.take();
   load(bytes);
-  EXPECT_THAT(why(), HasSubstr("no list of pages"));
+  EXPECT_THAT(why(), HasSubstr("2: no list"));
 }
 
 }  // namespace

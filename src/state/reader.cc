@@ -7,23 +7,23 @@
 namespace paravane::state {
 
 std::uint64_t Reader::number(Tag tag, std::uint64_t most) {
-  return number_in(require(tag), most);
+  return number_in(tag, require(tag), most);
 }
 
 std::optional<std::uint64_t> Reader::number_if(Tag tag, std::uint64_t most) {
   const auto found = find(tag);
-  return found ? std::optional(number_in(*found, most)) : std::nullopt;
+  return found ? std::optional(number_in(tag, *found, most)) : std::nullopt;
 }
 
-std::uint64_t Reader::number_in(std::span<const std::byte> bytes, std::uint64_t most) {
+std::uint64_t Reader::number_in(Tag tag, std::span<const std::byte> bytes, std::uint64_t most) {
   Le64 value;
   if (bytes.size() > sizeof value || (!bytes.empty() && bytes.back() == std::byte{0})) {
-    refuse_at(last_, "not a number");
+    refuse_at(tag, "not a number");
     return 0;
   }
   if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
   if (value.get() <= most) return value.get();
-  refuse_at(last_, std::to_string(value.get()) + " is above " + std::to_string(most));
+  refuse_at(tag, std::to_string(value.get()) + " is above " + std::to_string(most));
   return 0;
 }
 
@@ -80,7 +80,6 @@ std::span<const std::byte> Reader::require(Tag tag) {
 }
 
 std::optional<std::span<const std::byte>> Reader::find(Tag tag) {
-  last_ = tag;
   while (const std::optional<Record> next = peek()) {
     const bool is_it = next->tag == tag;
     const bool may_pass = may_be_skipped(next->tag) && place_of(next->tag) == place_of(tag);

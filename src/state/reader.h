@@ -13,10 +13,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "state/tag.h"
@@ -52,6 +55,17 @@ class Reader {
   }
   // Empty if something is wrong.
   std::span<const std::byte> bytes(Tag tag, std::size_t most);
+  // Values of one size, without padding, as Writer::list() writes them; `most` of them. Empty if
+  // something is wrong.
+  template <typename T>
+  std::vector<T> list(Tag tag, std::size_t most) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 1);
+    const auto raw = bytes(tag, most * sizeof(T));
+    if (raw.size() % sizeof(T) != 0) refuse_at(tag, "no list");
+    std::vector<T> values(good() ? raw.size() / sizeof(T) : 0);
+    if (!values.empty()) std::memcpy(values.data(), raw.data(), raw.size());
+    return values;
+  }
   // Zeros if something is wrong, or another number of bytes.
   void bytes_into(Tag tag, std::span<std::byte> to);
   Reader group(Tag tag);
@@ -82,7 +96,7 @@ class Reader {
   std::optional<std::span<const std::byte>> find(Tag tag);
   std::span<const std::byte> require(Tag tag);
   std::optional<Record> peek();
-  std::uint64_t number_in(std::span<const std::byte> bytes, std::uint64_t most);
+  std::uint64_t number_in(Tag tag, std::span<const std::byte> bytes, std::uint64_t most);
   Reader inside(Tag tag, std::span<const std::byte> bytes);
   void refuse_at(Tag tag, std::string_view why);
 
@@ -90,7 +104,6 @@ class Reader {
   Loading* loading_;
   std::array<std::uint16_t, kMostDepth> path_{};  // tags of the groups around
   std::uint32_t depth_ = 0;
-  Tag last_{};  // that was looked for
 };
 
 }  // namespace paravane::state

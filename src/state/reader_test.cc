@@ -192,12 +192,29 @@ TEST_F(ReaderTest, AnotherNumberOfBytesIsRefused) {
   EXPECT_THAT(why(), HasSubstr("1: 3 bytes instead of 2"));
 }
 
+TEST_F(ReaderTest, ValuesOfOneSizeAreAList) {
+  const std::vector<Le32> values{Le32(7), Le32(0), Le32(9)};
+  writer_.list(kFirst, values);
+  writer_.list(kSecond, values);
+  writer_.bytes(kThird, std::array<std::byte, 5>{});
+  Reader in = reader();
+  EXPECT_EQ(in.list<Le32>(kFirst, 3), values);
+  EXPECT_EQ(why(), "");
+  Reader another = in;
+  EXPECT_TRUE(in.list<Le32>(kSecond, 2).empty());
+  EXPECT_THAT(why(), HasSubstr("2: 12 bytes are more than 8"));
+  loading_ = {};
+  EXPECT_EQ(another.list<Le32>(kSecond, 3), values);
+  EXPECT_TRUE(another.list<Le32>(kThird, 3).empty());
+  EXPECT_THAT(why(), HasSubstr("3: no list"));
+}
+
 TEST_F(ReaderTest, WhatIsCutIsRefused) {
   writer_.number(kFirst, 0x1234);
   const std::vector<std::byte> whole = writer_.take();
   for (std::size_t size = 1; size < whole.size(); ++size) {
     Loading loading;
-    Reader in(std::span(whole).first(size), loading);
+    Reader in{std::span(whole).first(size), loading};
     in.number(kFirst);
     EXPECT_FALSE(loading.good()) << size;
   }

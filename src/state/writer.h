@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,12 @@ class Writer {
     number(tag, static_cast<std::uint64_t>(std::to_underlying(value)));
   }
   void bytes(Tag tag, std::span<const std::byte> bytes);
+  // Values of one size, without padding.
+  template <typename T>
+  void list(Tag tag, const std::vector<T>& values) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 1);
+    bytes(tag, std::as_bytes(std::span(values)));
+  }
 
   std::vector<std::byte> take() { return std::exchange(bytes_, {}); }
 

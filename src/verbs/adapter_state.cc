@@ -1,6 +1,5 @@
 // Adapter: what is saved of it, of its table of GIDs, and of connections.
 
-#include <algorithm>
 #include <cassert>
 #include <span>
 #include <utility>
@@ -62,7 +61,7 @@ void Adapter::save(Writer& out) const {
   for (std::uint32_t number = 0; number < pds_.size(); ++number) {
     if (pds_[number].exists) domains.emplace_back(number);
   }
-  out.bytes(kDomains, std::as_bytes(std::span(domains)));
+  out.list(kDomains, domains);
   {
     const Writer::Group group(out, kRegions);
     regions_.save(out);
@@ -81,11 +80,7 @@ void Adapter::load(Reader& in) {
   qp_cursor_ = static_cast<std::uint32_t>(in.number(kLastNumber, kQpNumberMask));
   Reader numbers = in.group(kDomainNumbers);
   IndexPool::Claims claims = pd_numbers_.load(numbers);
-  const auto raw = in.bytes(kDomains, std::size_t{limits_.protection_domains} * sizeof(Le32));
-  if (!in.expect(raw.size() % sizeof(Le32) == 0, "no list of protection domains")) return;
-  std::vector<Le32> domains(raw.size() / sizeof(Le32));
-  std::ranges::copy(raw, std::as_writable_bytes(std::span(domains)).begin());
-  for (const Le32 number : domains) {
+  for (const Le32 number : in.list<Le32>(kDomains, limits_.protection_domains)) {
     if (!in.expect(claims.claim(number.get()), "a protection domain is free, or there twice"))
       return;
     if (number.get() >= pds_.size()) pds_.resize(std::size_t{number.get()} + 1);

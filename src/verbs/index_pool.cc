@@ -1,8 +1,5 @@
 #include "verbs/index_pool.h"
 
-#include <algorithm>
-#include <span>
-
 #include "base/wire_int.h"
 
 namespace paravane::verbs {
@@ -19,20 +16,16 @@ void IndexPool::save(state::Writer& out) const {
   std::vector<Le32> free;
   free_.for_each([&free](std::uint32_t number) { free.emplace_back(number); });
   out.number(kFresh, fresh_);
-  out.bytes(kFree, std::as_bytes(std::span(free)));
+  out.list(kFree, free);
 }
 
 IndexPool::Claims IndexPool::load(state::Reader& in) {
   const auto fresh = static_cast<std::uint32_t>(in.number(kFresh, end_));
   const std::uint32_t taken = fresh > first_ ? fresh - first_ : 0;
-  const auto raw = in.bytes(kFree, std::size_t{taken} * sizeof(Le32));
+  const auto free = in.list<Le32>(kFree, taken);
   in.end();
   Claims claims;
-  if (!in.expect(fresh >= first_ && raw.size() % sizeof(Le32) == 0, "no pool of numbers")) {
-    return claims;
-  }
-  std::vector<Le32> free(raw.size() / sizeof(Le32));
-  std::ranges::copy(raw, std::as_writable_bytes(std::span(free)).begin());
+  if (!in.expect(fresh >= first_, "no pool of numbers")) return claims;
   claims.first_ = first_;
   claims.taken_.resize(taken, true);
   claims.left_ = taken;

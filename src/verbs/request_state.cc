@@ -1,6 +1,5 @@
 #include "verbs/request_state.h"
 
-#include <algorithm>
 #include <limits>
 #include <span>
 #include <vector>
@@ -86,16 +85,12 @@ void save_sges(const SgeList& sges, Writer& out) {
   for (const Sge& sge : sges.all()) {
     saved.push_back({.addr = Le64(sge.addr), .length = Le32(sge.length), .lkey = Le32(sge.lkey)});
   }
-  out.bytes(kSges, std::as_bytes(std::span(saved)));
+  out.list(kSges, saved);
 }
 
 void load_sges(Reader& in, SgeList& sges) {
-  const auto raw = in.bytes(kSges, kMaxSges * sizeof(SavedSge));
   sges.count = 0;
-  if (!in.expect(raw.size() % sizeof(SavedSge) == 0, "no list of SGEs")) return;
-  std::vector<SavedSge> saved(raw.size() / sizeof(SavedSge));
-  std::ranges::copy(raw, std::as_writable_bytes(std::span(saved)).begin());
-  for (const SavedSge& sge : saved) {
+  for (const SavedSge& sge : in.list<SavedSge>(kSges, kMaxSges)) {
     sges.entries.at(sges.count++) = {
         .addr = sge.addr.get(), .length = sge.length.get(), .lkey = sge.lkey.get()};
   }

@@ -21,7 +21,7 @@ using Kind = Outcome::Kind;
 constexpr std::uint64_t kAhead = 8192;  // bytes of a message
 
 struct FakeBorrower final : Loans::Borrower {
-  explicit FakeBorrower(Loans& loans) : loans(loans) {}
+  explicit FakeBorrower(Loans& its_loans) : loans(its_loans) {}
   void settle() override {}
   void recall(std::uint32_t /*number*/) override {
     ++recalls;

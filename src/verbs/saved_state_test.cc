@@ -87,7 +87,9 @@ class Twin {
     EngineVm& vm = rig_.vm(side);
     if (below(2) == 0) {  // keys are the same
       other_keys_.push_back(vm.buffer(4096).key);
-      if (below(2) == 0) EXPECT_TRUE(vm.adapter().regions().remove(other_keys_.back()));
+      if (below(2) == 0) {
+        EXPECT_TRUE(vm.adapter().regions().remove(other_keys_.back()));
+      }
     }
   }
   Seen seen() const {
@@ -292,7 +294,9 @@ TEST_F(SavedAdapter, AChangedStateIsRefusedOrHarmless) {
       changed[at] ^= bit;
       if (!load(changed).empty()) ++refused;
       rig_.run(20);
-      if (qp_->qp == nullptr) ASSERT_EQ(load(state), "");
+      if (qp_->qp == nullptr) {
+        ASSERT_EQ(load(state), "");
+      }
     }
   }
   EXPECT_GT(refused, state.size());
@@ -302,7 +306,9 @@ TEST_F(SavedAdapter, WhatIsCutIsRefused) {
   const std::vector<std::byte> state = saved();
   for (std::size_t size = 0; size < state.size(); size += 7) {
     EXPECT_NE(load(std::span(state).first(size)), "") << size;
-    if (qp_->qp == nullptr) ASSERT_EQ(load(state), "");
+    if (qp_->qp == nullptr) {
+      ASSERT_EQ(load(state), "");
+    }
   }
 }
 

@@ -26,12 +26,12 @@ constexpr std::uint64_t kMessage = 1 << 20;
 class LanesRecallTest : public testing::Test {
  protected:
   struct Pair {
-    Pair(LanesRig& rig, std::uint64_t id)
+    Pair(LanesRig& rig, std::uint64_t its_id)
         : a(rig.a().queue_pair()),
           b(rig.b().queue_pair()),
           from(rig.a().buffer(kMessage)),
           to(rig.b().buffer(kMessage)),
-          id(id) {
+          id(its_id) {
       LanesRig::connect(rig.a(), *a, rig.b(), *b);
       rig.a().fill(from, static_cast<std::uint8_t>(id));
     }
