@@ -8,10 +8,6 @@
 namespace paravane::device {
 namespace {
 
-// The driver takes four; more would be no error, but a bound must be.
-constexpr std::uint32_t kMinRingPages = 2;
-constexpr std::uint32_t kMaxRingPagesOfDevice = 1024;
-
 Status check_slot(GuestMemory& memory, std::string_view name, GuestAddr at, std::uint64_t bytes,
                   Rights need) {
   ExtentList extents;

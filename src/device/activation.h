@@ -18,6 +18,10 @@ struct DeviceRings {
   PageList async;
 };
 
+// How many pages a device ring can have.
+inline constexpr std::uint32_t kMinRingPages = 2;  // the driver takes four
+inline constexpr std::uint32_t kMaxRingPagesOfDevice = 1024;
+
 // Errors: kOutOfRange, kInvalidArgument; the message says what is wrong.
 Result<DeviceRings> map_device_rings(GuestMemory& memory, const SharedRegion& region);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/log.h"
 #include "base/memory_shortage.h"
@@ -33,7 +34,7 @@ CommandChannel::CommandChannel(const CommandScope& scope, InterruptLines& lines,
 
 std::uint32_t CommandChannel::submit() {
   // The waiter for the last response has gone.
-  long_command_.reset();
+  reset();
   lines_.forget(abi::kVectorResponse);
 
   response_ = {};
@@ -69,6 +70,7 @@ std::uint32_t CommandChannel::accept(const CommandRow& row) {
 }
 
 void CommandChannel::poll() {
+  if (std::exchange(begins_again_, false)) static_cast<void>(accept(*row_));
   if (long_command_ == nullptr) return;
   // A slice at least, whatever else the turn has done: the guest waits.
   Result<Progress> outcome = Progress::kLater;

@@ -24,6 +24,8 @@
 #include "device/command_table.h"
 #include "device/interrupt_lines.h"
 #include "device/pvrdma_device.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::device {
 
@@ -37,10 +39,18 @@ class CommandChannel {
 
   // Continues a command that takes more than one turn.
   void poll();
-  bool busy() const { return long_command_ != nullptr; }
+  bool busy() const { return long_command_ != nullptr || begins_again_; }
 
   // Drops the command that is being executed.
-  void reset() { long_command_.reset(); }
+  void reset() {
+    long_command_.reset();
+    begins_again_ = false;
+  }
+
+  // (docs/state.md) The command that is being executed, which begins again after load(): it has
+  // changed nothing so far. REQUIRES of save(): busy().
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   std::uint32_t accept(const CommandRow& row);
@@ -56,6 +66,7 @@ class CommandChannel {
   Request request_;
   Response response_;
   std::unique_ptr<LongCommand> long_command_;
+  bool begins_again_ = false;  // a command that was loaded
 };
 
 }  // namespace paravane::device

@@ -27,6 +27,8 @@
 #include "guestmem/page_list.h"
 #include "guestmem/ring_consumer.h"
 #include "guestmem/ring_producer.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/completion.h"
 
 namespace paravane::device {
@@ -161,6 +163,14 @@ class CompletionQueue final : public verbs::CompletionQueue {
   std::uint32_t pages_kept() const;
 
   bool dead() const { return dead_; }
+
+  // (docs/state.md) Without its handle, owner and size. REQUIRES of save(): nothing is hidden, as
+  // after reveal().
+  const PageList& pages() const { return pages_; }
+  std::uint32_t entries() const { return spec_.entries; }
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
+
   LateState& late() { return late_; }
   HoldState& hold_state() { return hold_state_; }
 

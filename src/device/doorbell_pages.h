@@ -26,6 +26,9 @@ class DoorbellPages {
  public:
   // Errors: kIo.
   static Result<std::unique_ptr<DoorbellPages>> create(std::uint32_t pages);
+  // Those that another process has created, and that a VMM may have mapped. Errors: kIo;
+  // kInvalidArgument (the file has another size, or can be truncated).
+  static Result<std::unique_ptr<DoorbellPages>> adopt(UniqueFd file, std::uint32_t pages);
   ~DoorbellPages();
   DoorbellPages(const DoorbellPages&) = delete;
   DoorbellPages& operator=(const DoorbellPages&) = delete;
@@ -40,6 +43,7 @@ class DoorbellPages {
   void clear(std::uint32_t page);
 
  private:
+  static Result<std::unique_ptr<DoorbellPages>> map(UniqueFd fd, std::uint64_t size);
   DoorbellPages(UniqueFd fd, std::byte* base, std::uint64_t size)
       : fd_(std::move(fd)), base_(base), size_(size) {}
 

@@ -36,8 +36,14 @@ DoorbellWatch::DoorbellWatch(const DeviceConfig& config, DoorbellPages& pages, W
     : config_(config), pages_(pages), sink_(sink), clock_(clock), counters_(counters) {}
 
 void DoorbellWatch::add(UserContext& context) {
+  if (config_.doorbells == DoorbellMode::kMapped) {
+    pages_.clear(context.page);  // words of a context that had the page before
+  }
+  adopt(context);
+}
+
+void DoorbellWatch::adopt(UserContext& context) {
   if (config_.doorbells != DoorbellMode::kMapped) return;
-  pages_.clear(context.page);  // words of a context that had the page before
   context.watch_place = watched_.size();
   watched_.push_back(&context);
   on_work(context);

@@ -51,6 +51,8 @@ class DoorbellWatch {
                 const TurnClock& clock, DeviceCounters& counters);
 
   void add(UserContext& context);
+  // As add(), for a context that is loaded: what its page holds was stored for it.
+  void adopt(UserContext& context);
   void remove(UserContext& context);
   // All contexts are going to be destroyed, so no page is polled any more.
   void clear();

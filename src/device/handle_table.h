@@ -65,6 +65,11 @@ class HandleTable {
     if (reusable) give_back(handle);
   }
 
+  // Which handles are free (docs/state.md). After load_handles(), each object that is put has to be
+  // claimed first, except one at a handle outside the range.
+  void save_handles(state::Writer& out) const { handles_.save(out); }
+  verbs::IndexPool::Claims load_handles(state::Reader& in) { return handles_.load(in); }
+
   std::uint32_t count() const { return count_; }
   // One above the highest handle that was ever used. Code that visits all handles in slices needs
   // it.

@@ -42,6 +42,11 @@ class HeldReply {
     if (held_ && (!needed || now >= held_->until)) release();
   }
 
+  // nullopt: no answer is held back.
+  std::optional<vfio_user::ReplyToken> token() const {
+    return held_ ? std::optional(held_->token) : std::nullopt;
+  }
+
   // Answers the write now, because there is nothing to wait for any more.
   void release() {
     if (const auto held = std::exchange(held_, std::nullopt)) answer_(held->token);

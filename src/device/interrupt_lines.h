@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "abi/registers.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/interrupts.h"
 
 namespace paravane::device {
@@ -52,6 +54,10 @@ class InterruptLines {
     held_ = 0;
     interrupts_.clear_pending();
   }
+
+  // (docs/state.md) What Interrupts keeps saves itself.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   static constexpr std::uint32_t kAllMasked = 0xFFFF'FFFF;

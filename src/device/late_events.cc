@@ -116,6 +116,17 @@ void LateEvents::leave(CompletionQueue& cq) {
   (cq.late().rarely ? rarely_ : soon_).leave(cq.late().place);
 }
 
+void LateEvents::resume(CompletionQueue& cq) {
+  CompletionQueue::LateState& late = cq.late();
+  late.armed_at = late.waiting_since = late.refilled = clock_.now;
+  late.budget = std::min(late.budget, config_.late_event_budget);
+  if (late.watched && covers(cq)) {
+    queue_up(cq, late.rarely);
+  } else {
+    late.watched = false;
+  }
+}
+
 void LateEvents::forget(CompletionQueue& cq) {
   leave(cq);
 }

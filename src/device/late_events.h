@@ -49,6 +49,8 @@ class LateEvents {
   // Decides about a bounded number of queues that are due. Returns their number.
   std::uint32_t poll() { return clock_.now < next_due() ? 0 : judge_due(); }
   Instant next_due() const { return std::min(first_due(soon_), first_due(rarely_)); }
+  // The queue has just been loaded (docs/state.md): its wait begins anew.
+  void resume(CompletionQueue& cq);
   // Must be called before the queue is destroyed.
   void forget(CompletionQueue& cq);
 

@@ -22,6 +22,8 @@
 #include "device/forgotten.h"
 #include "guestmem/page_list.h"
 #include "guestmem/ring_producer.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::device {
 
@@ -70,6 +72,13 @@ class NotificationRing {
 
   // The pages of the daemon's memory that the waiting notices occupy, rounded up.
   std::uint32_t pages_kept() const;
+
+  // (docs/state.md) Its pages are saved by its owner. Notices that are void are not saved. Of
+  // load(): notices are about objects with handles below `end`.
+  const PageList& pages() const { return pages_; }
+  void save(state::Writer& out) const;
+  using MakeNotice = Notice (*)(std::uint8_t type, std::uint32_t handle);
+  void load(state::Reader& in, std::uint32_t end, MakeNotice make);
 
  private:
   struct Waiting {

@@ -8,7 +8,6 @@
 namespace paravane::device {
 namespace {
 
-constexpr Duration kFirstReminder = std::chrono::milliseconds(2);
 constexpr Duration kLastReminder = std::chrono::seconds(1);
 
 // Of each ring in a turn.
@@ -33,6 +32,13 @@ Notice::About subject_of(abi::AsyncEventType type) {
 }
 
 }  // namespace
+
+Notice async_notice(abi::AsyncEventType type, std::uint32_t info) {
+  return {.element = std::uint64_t{info} << 32 | type,
+          .about = subject_of(type),
+          .type = static_cast<std::uint8_t>(type),
+          .handle = info};
+}
 
 Notifier::Notifier(InterruptLines& lines, TimerQueue& timers, const TurnClock& clock,
                    DeviceCounters& counters)
@@ -77,10 +83,7 @@ void Notifier::completion(std::uint32_t cq_handle) {
 void Notifier::async(abi::AsyncEventType type, std::uint32_t info) {
   if (!async_.ring) return;
   counters_.async_events.add();
-  put(async_, {.element = std::uint64_t{info} << 32 | type,
-               .about = subject_of(type),
-               .type = static_cast<std::uint8_t>(type),
-               .handle = info});
+  put(async_, async_notice(type, info));
 }
 
 // Behind others it waits for the turn's flush(): a guest that makes room all the time

@@ -23,6 +23,9 @@
 
 namespace paravane::device {
 
+// The notice of an event; `info`: the handle of its object, or the port.
+Notice async_notice(abi::AsyncEventType type, std::uint32_t info);
+
 class Notifier {
  public:
   Notifier(InterruptLines& lines, TimerQueue& timers, const TurnClock& clock,
@@ -50,7 +53,14 @@ class Notifier {
   // The pages of the daemon's memory that the waiting notices occupy, rounded up.
   std::uint32_t pages_kept() const;
 
+  // (docs/state.md) Of load(): `end` is above the handles of all objects. REQUIRES of save(): it
+  // was started.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in, GuestMemory& memory, std::uint32_t end);
+
  private:
+  static constexpr Duration kFirstReminder = std::chrono::milliseconds(2);
+
   struct Channel {
     std::unique_ptr<NotificationRing> ring;
     abi::InterruptVector vector;
@@ -70,6 +80,8 @@ class Notifier {
   void remind_later(Channel& channel, Instant now, Duration delay);
   void remind(Channel& channel, Instant now);
   void stop(Channel& channel);
+  static void save(const Channel& channel, state::Writer& out);
+  void load(Channel& channel, state::Reader& in, GuestMemory& memory, std::uint32_t end);
 
   InterruptLines& lines_;
   TimerQueue& timers_;

@@ -44,17 +44,25 @@ UserContext& Objects::create_context(std::uint32_t page) {
   do {
     ++last_context_;
   } while (last_context_ == kKernelContext || contexts_.contains(last_context_));
-  auto made = std::make_unique<UserContext>();
-  made->handle = last_context_;
-  made->page = page;
-  UserContext& context = *made;
+  const std::uint32_t handle = last_context_;
+  UserContext& context = add_context(handle, page);
   Undo forget([&] {
     contexts_by_page_.erase(page);
-    contexts_.erase(last_context_);
+    contexts_.erase(handle);
   });
-  contexts_.emplace(context.handle, std::move(made));
-  contexts_by_page_.emplace(page, &context);
   watcher_.on_context_made(context);
+  forget.keep();
+  return context;
+}
+
+UserContext& Objects::add_context(std::uint32_t handle, std::uint32_t page) {
+  auto made = std::make_unique<UserContext>();
+  made->handle = handle;
+  made->page = page;
+  UserContext& context = *made;
+  Undo forget([&] { contexts_.erase(handle); });
+  contexts_.emplace(handle, std::move(made));
+  contexts_by_page_.emplace(page, &context);
   forget.keep();
   return context;
 }
@@ -146,14 +154,18 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
   if (!number) return std::unexpected(number.error());
   const std::uint32_t pd = std::to_underlying(*number);
   Undo destroy([&] { static_cast<void>(adapter_.destroy_pd(*number)); });
+  add_pd(pd, context);
+  destroy.keep();
+  return pd;
+}
+
+void Objects::add_pd(std::uint32_t pd, std::uint32_t context) {
   if (pd >= domains_.size()) domains_.resize(std::size_t{pd} + 1);
   domains_[pd] = std::make_unique<Domain>();
-  destroy.keep();
   domains_[pd]->number = pd;
   domains_[pd]->context = context;
   ++pds_;
   holdings_of(context).protection_domains.join(*domains_[pd], domains_[pd]->place);
-  return pd;
 }
 
 Status Objects::destroy_pd(std::uint32_t pd) {
@@ -194,12 +206,18 @@ Result<std::uint32_t> Objects::create_cq(std::uint32_t context, std::uint32_t en
   const std::optional<std::uint32_t> handle = cqs_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many completion queues");
   Undo untake([&] { cqs_.give_back(*handle); });
-  const CompletionQueue::Spec spec{.handle = *handle, .owner = owner, .entries = entries};
-  auto made = std::make_unique<CompletionQueue>(spec, std::move(pages), sink);
+  add_cq({.handle = *handle, .owner = owner, .entries = entries}, std::move(pages), sink);
   untake.keep();
-  holdings_of(context).completion_queues.join(*made, made->place());
-  cqs_.put(*handle, std::move(made));
   return *handle;
+}
+
+CompletionQueue& Objects::add_cq(const CompletionQueue::Spec& spec, PageList pages,
+                                 CompletionSink& sink) {
+  auto made = std::make_unique<CompletionQueue>(spec, std::move(pages), sink);
+  CompletionQueue& cq = *made;
+  holdings_of(cq.context()).completion_queues.join(cq, cq.place());
+  cqs_.put(spec.handle, std::move(made));
+  return cq;
 }
 
 Status Objects::destroy_cq(std::uint32_t handle) {
@@ -233,14 +251,20 @@ Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, P
   Undo untake([&] { srqs_.give_back(*handle); });
   spec.handle = *handle;
   spec.context = owner->handle;
-  auto made = std::make_unique<SharedReceiveQueue>(spec, std::move(pages), events, broken_rings);
-  SharedReceiveQueue* srq = made.get();
-  std::vector<SharedReceiveQueue*>& listed = owner->holdings.shared_receive_queues;
-  srq->set_place(listed.size());
-  listed.push_back(srq);
+  SharedReceiveQueue& srq = add_srq(spec, std::move(pages), events, broken_rings);
   untake.keep();
-  srqs_.put(*handle, std::move(made));
-  ++domain->shared_receive_queues;
+  return &srq;
+}
+
+SharedReceiveQueue& Objects::add_srq(const SharedReceiveQueue::Spec& spec, PageList pages,
+                                     SharedReceiveEvents& events, Counter& broken_rings) {
+  auto made = std::make_unique<SharedReceiveQueue>(spec, std::move(pages), events, broken_rings);
+  SharedReceiveQueue& srq = *made;
+  std::vector<SharedReceiveQueue*>& listed = holdings_of(spec.context).shared_receive_queues;
+  srq.set_place(listed.size());
+  listed.push_back(&srq);
+  srqs_.put(spec.handle, std::move(made));
+  ++find_pd(spec.protection_domain)->shared_receive_queues;
   return srq;
 }
 
@@ -282,9 +306,18 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
     if (!fixed) qps_.give_back(*handle);
   });
   if (fixed) qps_.make_place(*handle);
+  spec.handle = *handle;
+  const std::uint32_t number = is_gsi ? verbs::kGsiQpNumber : number_is_handle() ? *handle : 0;
+  auto made = add_qp(spec, number, std::move(pages), geometry, signal_all, broken_rings);
+  if (made) untake.keep();
+  return made;
+}
+
+Result<QueuePair*> Objects::add_qp(const QueuePair::Spec& spec, std::uint32_t number,
+                                   PageList pages, const QueueGeometry& geometry, bool signal_all,
+                                   Counter& broken_rings) {
   std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
   if (listed.size() == listed.capacity()) listed.reserve(2 * listed.size() + 1);
-  spec.handle = *handle;
   auto qp = std::make_unique<QueuePair>(spec, std::move(pages), geometry, broken_rings);
   std::optional<verbs::PdNumber> shared_receives;
   if (spec.shared_receives != nullptr) {
@@ -292,20 +325,17 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   }
   auto engine = adapter_.create_qp({.type = spec.type,
                                     .pd = verbs::PdNumber{spec.protection_domain},
-                                    .tag = *handle,
-                                    .number = is_gsi               ? verbs::kGsiQpNumber
-                                              : number_is_handle() ? *handle
-                                                                   : 0,
+                                    .tag = spec.handle,
+                                    .number = number,
                                     .send_cq = spec.send_cq,
                                     .receive_cq = spec.receive_cq,
                                     .work = qp.get(),
                                     .signal_all = signal_all,
                                     .shared_receives = shared_receives});
   if (!engine) return std::unexpected(engine.error());
-  untake.keep();
   qp->set_engine(std::move(*engine));
   QueuePair* made = qp.get();
-  qps_.put(*handle, std::move(qp));
+  qps_.put(spec.handle, std::move(qp));
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
   made->set_place(listed.size());
   listed.push_back(made);

@@ -26,6 +26,9 @@
 #include "device/shared_receive_queue.h"
 #include "device/turn_effort.h"
 #include "device/user_context.h"
+#include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/adapter.h"
 
 namespace paravane::device {
@@ -120,8 +123,45 @@ class Objects {
 
   DeviceObjects counts() const;
 
+  // ---- Saved state (docs/state.md) ---- With the engine's adapter. REQUIRES of save(): not all
+  // objects are closed. REQUIRES of load(): start() was called, and nothing was created since. If
+  // the state is refused, only close() and bury() may follow.
+  struct Makers {
+    GuestMemory& memory;
+    CompletionSink& completions;
+    SharedReceiveEvents& shared_receives;
+    Counter& broken_rings;
+  };
+  void save(state::Writer& out) const;
+  void load(state::Reader& in, const Makers& makers);
+  template <typename Each>
+  void for_each_context(Each each) const {
+    for (const auto& [handle, context] : contexts_) each(*context);
+  }
+  template <typename Each>
+  void for_each_cq(Each each) const {
+    cqs_.for_each(each);
+  }
+
  private:
   Holdings& holdings_of(std::uint32_t context);
+  UserContext& add_context(std::uint32_t handle, std::uint32_t page);
+  void add_pd(std::uint32_t pd, std::uint32_t context);
+  CompletionQueue& add_cq(const CompletionQueue::Spec& spec, PageList pages, CompletionSink& sink);
+  SharedReceiveQueue& add_srq(const SharedReceiveQueue::Spec& spec, PageList pages,
+                              SharedReceiveEvents& events, Counter& broken_rings);
+  // `number`: 0 if the engine chooses it.
+  Result<QueuePair*> add_qp(const QueuePair::Spec& spec, std::uint32_t number, PageList pages,
+                            const QueueGeometry& geometry, bool signal_all, Counter& broken_rings);
+  void load_contexts(state::Reader& in);
+  void load_domains(state::Reader& in);
+  void load_cqs(state::Reader& in, const Makers& makers);
+  void load_srqs(state::Reader& in, const Makers& makers);
+  void load_qps(state::Reader& in, const Makers& makers);
+  bool load_cq(state::Reader& in, const Makers& makers, verbs::IndexPool::Claims& claims);
+  bool load_srq(state::Reader& in, const Makers& makers, verbs::IndexPool::Claims& claims);
+  bool load_qp(state::Reader& in, const Makers& makers, verbs::IndexPool::Claims& claims);
+  bool has_owner(std::uint32_t context) const;
   Domain* find_pd(std::uint32_t pd) const {
     return pd < domains_.size() ? domains_[pd].get() : nullptr;
   }

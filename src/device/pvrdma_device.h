@@ -20,8 +20,11 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/turn_time.h"
+#include "base/unique_fd.h"
 #include "device/device_config.h"
 #include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/adapter.h"
 #include "verbs/fabric_port.h"
 #include "vfio_user/interrupts.h"
@@ -80,12 +83,15 @@ struct QueuePairView {
 
 class PvrdmaDevice : public vfio_user::PciDevice {
  public:
-  // All arguments must outlive the device. Errors: kInvalidArgument (a limit that the guest ABI
-  // cannot express; the message names it), kIo (no memory for the doorbell pages).
+  // All arguments must outlive the device. `doorbell_file`: the doorbell pages of a device whose
+  // state is loaded afterwards; none: new ones. Errors: kInvalidArgument (a limit that the guest
+  // ABI cannot express; the message names it; the file is not one of doorbell pages), kIo (no
+  // memory for the doorbell pages).
   static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
                                                       verbs::AdapterId id, GuestMemory& memory,
                                                       vfio_user::Interrupts& interrupts,
-                                                      TurnTime time, verbs::FabricPort& fabric);
+                                                      TurnTime time, verbs::FabricPort& fabric,
+                                                      UniqueFd doorbell_file = {});
 
   // The function with which the device answers a delayed access (vfio_user::Server::answer()).
   using AnswerFunction = std::function<void(vfio_user::ReplyToken)>;
@@ -134,6 +140,15 @@ class PvrdmaDevice : public vfio_user::PciDevice {
                                                  std::uint32_t count) const = 0;
   virtual std::uint32_t queue_pair_span() const = 0;
   virtual bool active() const = 0;  // the guest driver has activated it
+
+  // ---- Saved state (docs/state.md) ---- save() is called between two turns, and the device can go
+  // on afterwards. The DMA map, the interrupt vectors and the doorbell pages are saved by the
+  // caller, and are there before load().
+  // REQUIRES of load(): the device is new. If the state is refused, it can only be destroyed.
+  virtual void save(state::Writer& out) = 0;
+  virtual void load(state::Reader& in) = 0;
+  // The file of the doorbell pages; borrowed.
+  virtual int doorbell_file() const = 0;
 };
 
 }  // namespace paravane::device

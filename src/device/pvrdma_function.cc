@@ -67,10 +67,12 @@ std::uint32_t word_at(std::span<const std::byte> bytes) {
 Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& config,
                                                            verbs::AdapterId id, GuestMemory& memory,
                                                            vfio_user::Interrupts& interrupts,
-                                                           TurnTime time,
-                                                           verbs::FabricPort& fabric) {
+                                                           TurnTime time, verbs::FabricPort& fabric,
+                                                           UniqueFd doorbell_file) {
   if (Status fits = check_config(config); !fits) return std::unexpected(fits.error());
-  auto pages = DoorbellPages::create(doorbell_bar_pages(config));
+  const std::uint32_t count = doorbell_bar_pages(config);
+  auto pages = doorbell_file ? DoorbellPages::adopt(std::move(doorbell_file), count)
+                             : DoorbellPages::create(count);
   if (!pages) return std::unexpected(pages.error());
   const PvrdmaFunction::Surroundings around{id,          memory,     interrupts,
                                             time.timers, time.clock, fabric};
@@ -331,7 +333,7 @@ std::uint64_t PvrdmaFunction::run_adapter(verbs::Budget& budget) {
 void PvrdmaFunction::check_memory() {
   if (!fatal_reason_.empty() || !memory_.failed()) return;
   tell_gone();
-  fatal_reason_ = "guest memory failed: the VMM truncated its file, or a page is bad";
+  fatal_reason_ = kMemoryFailed;
 }
 
 void PvrdmaFunction::set_link(bool up) {

@@ -82,6 +82,9 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::vector<QueuePairView> queue_pairs(std::uint32_t first, std::uint32_t count) const override;
   std::uint32_t queue_pair_span() const override { return objects_.qps().span(); }
   bool active() const override { return active_; }
+  void save(state::Writer& out) override;
+  void load(state::Reader& in) override;
+  int doorbell_file() const override { return pages_->fd(); }
 
  private:
   // ---- RegisterActions ----
@@ -115,6 +118,10 @@ class PvrdmaFunction final : public PvrdmaDevice,
   // What it touched.
   std::uint64_t run_adapter(verbs::Budget& budget);
   void check_memory();
+  void save_parts(state::Writer& out);
+  void load_identity(state::Reader& in) const;
+  void load_parts(state::Reader& in);
+  std::uint32_t end_of_handles() const;
   bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
 
   const DeviceConfig config_;
@@ -133,6 +140,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   bool active_ = false;
   bool link_up_ = true;
   std::uint32_t active_mtu_ = config_.active_mtu;
+  static constexpr std::string_view kMemoryFailed =
+      "guest memory failed: the VMM truncated its file, or a page is bad";
   std::string fatal_reason_;
   LogLimit log_limit_;                                 // for failures
   LogLimit life_limit_{std::chrono::seconds(10), 20};  // for activations and resets

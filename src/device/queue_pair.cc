@@ -1,5 +1,7 @@
 #include "device/queue_pair.h"
 
+#include <utility>
+
 namespace paravane::device {
 namespace {
 
@@ -41,6 +43,18 @@ QueuePair::~QueuePair() {
   if (receive_) receive_cq_.forget_taken(receive_->ring());
   if (shared_receives_ != nullptr) shared_receives_->drop_user(*this);
   for (CompletionQueue* cq : {&send_cq_, &receive_cq_}) cq->drop_user();
+}
+
+QueuePair::Spec QueuePair::spec() const {
+  return {.handle = handle_,
+          .context = context_,
+          .protection_domain = std::to_underlying(engine_->spec().pd),
+          .type = type_,
+          .caps = caps_,
+          .atomics = decoder_.takes_atomics(),
+          .send_cq = &send_cq_,
+          .receive_cq = &receive_cq_,
+          .shared_receives = shared_receives_};
 }
 
 bool QueuePair::look() {

@@ -19,6 +19,8 @@
 #include "device/work_decoder.h"
 #include "device/work_ring.h"
 #include "guestmem/page_list.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/queue_pair.h"
 #include "verbs/work_request.h"
 
@@ -77,6 +79,15 @@ class QueuePair final : public verbs::WorkSource {
   // last check, and the engine has been notified. Rings in the states RESET and INIT are never
   // read.
   bool look();
+
+  // What it was created with.
+  Spec spec() const;
+  const PageList& pages() const { return pages_; }
+
+  // ---- Saved state (docs/state.md) ---- Of load(): what it was created with, and its pages, are
+  // read before by its maker (objects_state.cc).
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
   // ---- verbs::WorkSource ----
   Fetch peek_send(verbs::SendRequest& out) override;

@@ -13,6 +13,8 @@
 
 #include "device/interrupt_lines.h"
 #include "guestmem/guest_addr.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::device {
 
@@ -47,6 +49,10 @@ class Registers {
 
   // Resets all registers except VERSION and the MAC address.
   void reset();
+
+  // (docs/state.md)
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   InterruptLines& lines_;

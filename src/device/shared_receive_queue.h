@@ -22,6 +22,8 @@
 #include "device/work_decoder.h"
 #include "device/work_ring.h"
 #include "guestmem/page_list.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/work_request.h"
 
 namespace paravane::device {
@@ -86,6 +88,12 @@ class SharedReceiveQueue {
   // The position in the list of its context, so that it can be removed in constant time.
   std::size_t place() const { return place_; }
   void set_place(std::size_t place) { place_ = place; }
+
+  // (docs/state.md) Without what it was created with. The queue pairs that wait in line join it
+  // again by themselves.
+  const PageList& pages() const { return pages_; }
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
  private:
   void line_up(QueuePair& qp);

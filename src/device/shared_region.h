@@ -13,6 +13,8 @@
 #include "abi/shared_region.h"
 #include "base/result.h"
 #include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::device {
 
@@ -34,6 +36,10 @@ struct SharedRegion {
     return std::min(ours, driver_version);
   }
 };
+
+// (docs/state.md)
+void save(const SharedRegion& region, state::Writer& out);
+SharedRegion load_saved_region(state::Reader& in);
 
 // Errors: kOutOfRange (the region is not mapped), kInvalidArgument (the region is all zeros,
 // because the VMM has passed a private copy of guest memory). The messages name the remedy.

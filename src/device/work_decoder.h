@@ -33,6 +33,8 @@ class WorkDecoder {
   };
   explicit WorkDecoder(const Spec& spec) : spec_(spec) {}
 
+  bool takes_atomics() const { return spec_.atomics; }
+
   // Decodes everything except the SGEs. Returns the number of SGEs to copy, which is 0 for a
   // request with a fault and never exceeds the maximum of the queue.
   std::uint32_t decode_send(const abi::SendHeader& header, verbs::SendRequest& out) const;

@@ -14,6 +14,8 @@
 #include "device/work_decoder.h"
 #include "guestmem/page_list.h"
 #include "guestmem/ring_consumer.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "verbs/work_request.h"
 
 namespace paravane::device {
@@ -48,6 +50,13 @@ class WorkRing {
 
   // Call this when a queue pair leaves the state RESET.
   void reset();
+
+  // (docs/state.md) After load(), all entries that were posted count as not seen.
+  void save(state::Writer& out) const { ring_.save(out); }
+  void load(state::Reader& in) {
+    ring_.load(in);
+    counted_broken_ = ring_.broken();
+  }
 
  private:
   Reach copy_sges(std::uint32_t header_bytes, std::uint32_t count,

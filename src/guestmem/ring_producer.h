@@ -73,6 +73,9 @@ class RingProducer {
   // ring counts as empty. For an absent ring, the last known number is returned.
   std::uint32_t unconsumed();
 
+  // The same as the guest's index was read last.
+  std::uint32_t unconsumed_as_seen() const { return index().used(tail_, head_); }
+
   // Whether push() or unconsumed() has read an impossible index.
   bool broken() const { return broken_; }
 

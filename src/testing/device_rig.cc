@@ -1,9 +1,15 @@
 #include "testing/device_rig.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
+
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::fake {
 namespace {
@@ -16,37 +22,83 @@ void demand(bool condition, const char* what) {
 
 }  // namespace
 
+unsigned hand_over_of_environment() {
+  const char* every = std::getenv("PARAVANE_HAND_OVER_EVERY");  // NOLINT(concurrency-mt-unsafe)
+  return every == nullptr ? 0 : static_cast<unsigned>(std::strtoul(every, nullptr, 10));
+}
+
 DeviceRig::DeviceRig(const RigOptions& options)
-    : budget_(options.budget), least_left_(options.budget), ceiling_(options.config.watch_ceiling) {
+    : budget_(options.budget),
+      least_left_(options.budget),
+      ceiling_(options.config.watch_ceiling),
+      hand_over_every_(options.hand_over_every) {
   for (unsigned i = 0; i < options.vms; ++i) add_vm(i, options);
 }
 
 void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vms_.push_back(std::make_unique<Vm>(options.memory));
   Vm& vm = *vms_.back();
-  const auto id = verbs::AdapterId{index};
   if (options.interrupts.empty()) {
     vm.own_interrupts = std::make_unique<vfio_user::Interrupts>(std::uint16_t{3});
     vm.interrupts = vm.own_interrupts.get();
   } else {
     vm.interrupts = options.interrupts[index];
   }
-  device::DeviceConfig config = options.config;
-  config.name = "vm" + std::to_string(index + 1);
+  vm.config = options.config;
+  vm.config.name = "vm" + std::to_string(index + 1);
   vm.mac = {0x00, 0x50, 0x56, 0x01, 0x02, static_cast<std::uint8_t>(index + 1)};
-  config.mac = vm.mac;
-  vm.port = directory_.join(id, config.name, vm.mac);
-  auto device = device::PvrdmaDevice::create(config, id, vm.memory, *vm.interrupts,
-                                             {timers_, clock_}, *vm.port);
-  demand(device.has_value(), device ? "" : device.error().message.c_str());
-  vm.device = std::move(*device);
-  local_.attach(vm.device->adapter());
+  vm.config.mac = vm.mac;
+  vm.port = directory_.join(verbs::AdapterId{index}, vm.config.name, vm.mac);
   vm.machine = std::make_unique<GuestMachine>(vm.memory, *vm.interrupts, options.ram_bytes,
                                               [this] { step(); });
-  vm.device->set_answer([&vm](vfio_user::ReplyToken token) { vm.machine->on_answer(token); });
+  make_device(index);
   vm.machine->plug(*vm.device);
   vm.guest = std::make_unique<FakeGuest>(*vm.machine, options.guest);
   if (options.boot) demand(boot(index), "a fake guest does not boot");
+}
+
+void DeviceRig::make_device(unsigned index, UniqueFd doorbell_file) {
+  Vm& vm = *vms_[index];
+  auto device =
+      device::PvrdmaDevice::create(vm.config, verbs::AdapterId{index}, vm.memory, *vm.interrupts,
+                                   {timers_, clock_}, *vm.port, std::move(doorbell_file));
+  demand(device.has_value(), device ? "" : device.error().message.c_str());
+  vm.device = std::move(*device);
+  local_.attach(vm.device->adapter());
+  vm.device->set_answer([&vm](vfio_user::ReplyToken token) { vm.machine->on_answer(token); });
+}
+
+void DeviceRig::end_device(Vm& vm) {
+  vm.device->set_answer([](vfio_user::ReplyToken) {});  // what it owes is owed by the next one
+  local_.detach(vm.device->adapter());
+  vm.device.reset();
+}
+
+std::vector<std::byte> DeviceRig::saved(unsigned vm) {
+  state::Writer out;
+  device(vm).save(out);
+  return out.take();
+}
+
+Status DeviceRig::replace(unsigned vm, std::span<const std::byte> state) {
+  Vm& slot = *vms_[vm];
+  UniqueFd pages(::fcntl(slot.device->doorbell_file(), F_DUPFD_CLOEXEC, 0));
+  end_device(slot);
+  make_device(vm, std::move(pages));
+  slot.machine->replace_device(*slot.device);
+  state::Loading loading;
+  state::Reader in(state, loading);
+  slot.device->load(in);
+  in.end();
+  return loading.status();
+}
+
+std::vector<std::byte> DeviceRig::hand_over(unsigned vm) {
+  const std::vector<std::byte> state = saved(vm);
+  const Status replaced = replace(vm, state);
+  demand(replaced.has_value(), replaced ? "" : replaced.error().message.c_str());
+  demand(saved(vm) == state, "the state of a device changes when it is loaded");
+  return state;
 }
 
 DeviceRig::~DeviceRig() {
@@ -83,6 +135,8 @@ void DeviceRig::step() {
   }
   verbs::Budget budget = budget_;
   local_.poll(clock_.now, budget);
+  if (hand_over_every_ == 0 || turns_ % hand_over_every_ != 0) return;
+  for (unsigned vm = 0; vm < size(); ++vm) hand_over(vm);
 }
 
 bool DeviceRig::busy() const {

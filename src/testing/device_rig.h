@@ -11,10 +11,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/timers.h"
 #include "base/turn_clock.h"
+#include "base/unique_fd.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -25,6 +27,8 @@
 
 namespace paravane::fake {
 
+unsigned hand_over_of_environment();
+
 struct RigOptions {
   unsigned vms = 2;
   device::DeviceConfig config;  // of every VM; name and MAC are filled in
@@ -32,6 +36,9 @@ struct RigOptions {
   std::uint64_t ram_bytes = std::uint64_t{512} << 20;  // sparse
   GuestMemory::Limits memory;                          // of every VM
   bool boot = true;                                    // false: the test probes itself
+  // Each device is handed over after so many turns, over and over; 0: never. At first what the
+  // environment's PARAVANE_HAND_OVER_EVERY says, so that all tests can be run with it.
+  unsigned hand_over_every = hand_over_of_environment();
   // Made by the rig when empty. Fuzzers lend theirs, one per VM: closing one takes
   // the kernel some 30 ms.
   std::vector<vfio_user::Interrupts*> interrupts;
@@ -84,6 +91,16 @@ class DeviceRig {
   // Its link to the switch comes up or goes down.
   void set_link(unsigned vm, bool up);
 
+  // The device is saved and ends, and another one takes its place, of which the guest must notice
+  // nothing. References to the old one, its adapter and its counters end with it.
+  // Returns the state. The rig ends the program if the state is refused, or if that of the new
+  // device is not the same to the byte.
+  std::vector<std::byte> hand_over(unsigned vm);
+  // Loads a state into the device's place. If it is refused, the device is lost, until a state is
+  // loaded that is not.
+  Status replace(unsigned vm, std::span<const std::byte> state);
+  std::vector<std::byte> saved(unsigned vm);
+
   // A VMM that goes away, and one that comes back with an empty machine.
   void unplug(unsigned vm);
 
@@ -95,6 +112,7 @@ class DeviceRig {
     std::unique_ptr<vfio_user::Interrupts> own_interrupts;
     vfio_user::Interrupts* interrupts = nullptr;
     std::array<std::uint8_t, 6> mac{};
+    device::DeviceConfig config;
     std::unique_ptr<verbs::FabricPort> port;
     std::unique_ptr<device::PvrdmaDevice> device;
     std::unique_ptr<GuestMachine> machine;
@@ -102,6 +120,8 @@ class DeviceRig {
     bool plugged = true;
   };
   void add_vm(unsigned index, const RigOptions& options);
+  void make_device(unsigned index, UniqueFd doorbell_file = {});
+  void end_device(Vm& vm);
   bool busy() const;
 
   TurnClock clock_{Instant(std::chrono::hours(1))};
@@ -111,6 +131,7 @@ class DeviceRig {
   verbs::Budget budget_;
   verbs::Budget least_left_;
   Duration ceiling_;
+  unsigned hand_over_every_;
   std::uint64_t turns_ = 0;
   std::vector<std::unique_ptr<Vm>> vms_;
 };

@@ -70,7 +70,7 @@ Status EngineVm::load(std::span<const std::byte> state, std::span<EngineQp* cons
   state::Loading loading;
   state::Reader in(state, loading);
   state::Reader adapter = in.group(kAdapterState);
-  adapter_->load(adapter);
+  adapter_->load(adapter, [](const verbs::RegionKind&) { return true; });
   for (EngineQp* qp : qps) {
     auto group = in.group_if(kQueuePairState);
     if (!group) break;

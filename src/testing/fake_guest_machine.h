@@ -37,6 +37,8 @@ class GuestMachine {
   void plug(vfio_user::PciDevice& device);
   // The VMM is gone: reset, nothing mapped any more.
   void unplug();
+  // Another device, with the same doorbell pages, stands for the one that was plugged.
+  void replace_device(vfio_user::PciDevice& device) { device_ = &device; }
 
   // BAR1. A write returns when the device has answered it, as a vCPU would see.
   std::uint32_t read_register(std::uint32_t offset);

@@ -135,8 +135,9 @@ class Adapter {
   // owner creates them anew, with their numbers. REQUIRES of load(): the adapter is new. If the
   // state is refused, or there is std::bad_alloc, the adapter is of no use any more, and can be
   // destroyed.
+  // `may_be`: what the owner allows of regions, beside that their protection domains exist.
   void save(state::Writer& out) const;
-  void load(state::Reader& in);
+  void load(state::Reader& in, const RegionRule& may_be);
 
   // ---- Before the end ---- While the adapter is closed, peers find no queue pair in it, its queue
   // pairs do not work, and no memory region is valid. So its objects can be destroyed in small

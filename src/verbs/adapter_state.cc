@@ -70,7 +70,7 @@ void Adapter::save(Writer& out) const {
   gids_.save(out);
 }
 
-void Adapter::load(Reader& in) {
+void Adapter::load(Reader& in, const RegionRule& may_be) {
   Reader first_life = in.group(kFirstLife);
   first_life_ = load_life(first_life);
   in.expect(first_life_.high % 2 == 1, "no base of lives");
@@ -88,7 +88,7 @@ void Adapter::load(Reader& in) {
   }
   in.expect(claims.complete(), "a protection domain is missing");
   Reader regions = in.group(kRegions);
-  regions_.load(regions, [this](PdNumber pd) { return has_pd(pd); });
+  regions_.load(regions, [&](const RegionKind& kind) { return has_pd(kind.pd) && may_be(kind); });
   Reader gids = in.group(kGids);
   gids_.load(gids);
   in.end();

@@ -51,6 +51,14 @@ enum class AccessVerdict : std::uint8_t {
 // The rights to guest memory that a region with these rights needs.
 Rights needed_rights(AccessMask access);
 
+// What an owner of regions judges when they are loaded.
+struct RegionKind {
+  PdNumber pd{};
+  bool is_all_memory = false;    // a DMA region
+  std::uint32_t fast_pages = 0;  // that a fast region can have; 0: it is none
+};
+using RegionRule = std::function<bool(const RegionKind&)>;
+
 class MemoryRegionTable {
  public:
   MemoryRegionTable(GuestMemory& memory, std::uint32_t max_regions);
@@ -124,10 +132,10 @@ class MemoryRegionTable {
   // From now on, resolve() appends the keys that it has granted to `keys`; nullptr: no longer.
   void note_keys(std::vector<std::uint32_t>* keys) { noted_keys_ = keys; }
 
-  // All regions, with their keys and pages (docs/state.md). Of load(): `has_pd` says which
-  // protection domains there are. REQUIRES of load(): the table is empty.
+  // All regions, with their keys and pages (docs/state.md). Of load(): regions are refused that
+  // `may_be` does not allow. REQUIRES of load(): the table is empty.
   void save(state::Writer& out) const;
-  void load(state::Reader& in, const std::function<bool(PdNumber)>& has_pd);
+  void load(state::Reader& in, const RegionRule& may_be);
 
   // The total number of lookups of regions and of pieces of guest memory found in them.
   std::uint64_t touched() const { return touched_; }

@@ -57,14 +57,16 @@ void MemoryRegionTable::save(const Region& region, Writer& out) {
   region.pages.save(out);
 }
 
-void MemoryRegionTable::load(Reader& in, const std::function<bool(PdNumber)>& has_pd) {
+void MemoryRegionTable::load(Reader& in, const RegionRule& may_be) {
   Reader indices = in.group(kIndices);
   IndexPool::Claims claims = indices_.load(indices);
   next_low_byte_ = static_cast<std::uint8_t>(in.number(kNextLowByte, UINT8_MAX));
   while (auto group = in.group_if(kRegion)) {
     std::unique_ptr<Region> region = load_region(*group);
     const std::uint32_t index = region->handle >> 8;
-    if (!group->expect(has_pd(region->pd), "there is no such protection domain") ||
+    const bool is_allowed = may_be(
+        {.pd = region->pd, .is_all_memory = region->is_dma, .fast_pages = region->max_pages});
+    if (!group->expect(is_allowed, "the protection domain has no such region") ||
         !group->expect(claims.claim(index), "the key is free, or that of another region")) {
       return;
     }

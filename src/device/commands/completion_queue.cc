@@ -2,13 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <bit>
 #include <utility>
 
-#include "abi/completion.h"
 #include "device/commands/handlers.h"
 #include "device/commands/page_list.h"
 #include "device/objects.h"
+#include "device/queue_geometry.h"
 
 namespace paravane::device {
 namespace {
@@ -17,20 +16,12 @@ namespace {
 Result<std::uint64_t> check_geometry(const abi::CreateCqCommand& command,
                                      const DeviceLimits& limits) {
   const std::uint32_t entries = command.cqe.get();
-  if (entries > limits.completion_queue_entries) {
-    return fail(Errc::kResourceExhausted, fmt::format("{} entries", entries));
-  }
-  if (!std::has_single_bit(entries)) {
-    return fail(
-        Errc::kInvalidArgument,
-        fmt::format("the size of a completion queue must be a power of two, not {}", entries));
-  }
-  const std::uint64_t needed =
-      1 + (std::uint64_t{entries} * sizeof(abi::Cqe) + kPageBytes - 1) / kPageBytes;
-  if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
+  const Result<std::uint64_t> needed = completion_queue_pages(entries, limits);
+  if (!needed) return needed;
+  if (command.nchunks.get() < *needed || command.nchunks.get() > kMaxDirectoryPages) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} pages given for {} entries, but {} are needed",
-                            command.nchunks.get(), entries, needed));
+                            command.nchunks.get(), entries, *needed));
   }
   return needed;
 }

@@ -54,9 +54,11 @@ Result<Progress> create_uc(CommandScope& scope, const Request& request, Response
   }
   const auto page = static_cast<std::uint32_t>(index);
   UserContext* stale = scope.objects.context_of_page(page);
-  if (stale == nullptr) return make_context(scope.objects, page, response);
+  if (stale == nullptr && !scope.objects.closing()) {
+    return make_context(scope.objects, page, response);
+  }
   auto after = std::make_unique<ContextAfterBurial>(scope.objects, page);
-  scope.objects.close_context(*stale);
+  if (stale != nullptr) scope.objects.close_context(*stale);
   *scope.later = std::move(after);
   return Progress::kLater;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <bit>
 #include <utility>
 
 #include "device/commands/handlers.h"
@@ -22,23 +21,12 @@ Result<std::uint64_t> check_geometry(const abi::CreateSrqCommand& command,
                                      const DeviceLimits& limits) {
   const std::uint32_t requests = command.attrs.max_wr.get();
   const std::uint32_t sges = command.attrs.max_sge.get();
-  if (requests > limits.shared_receive_queue_requests || sges > limits.sges) {
-    return fail(Errc::kResourceExhausted,
-                fmt::format("cannot create a shared receive queue with {} requests of {} SGEs",
-                            requests, sges));
-  }
-  if (sges == 0)
-    return fail(Errc::kInvalidArgument, "a shared receive queue needs at least one SGE");
-  if (!std::has_single_bit(requests)) {
-    return fail(
-        Errc::kInvalidArgument,
-        fmt::format("the size of a shared receive queue must be a power of two, not {}", requests));
-  }
-  const std::uint64_t needed = 1 + ring_pages(requests, receive_stride(sges));
-  if (command.nchunks.get() < needed || command.nchunks.get() > kMaxDirectoryPages) {
+  const Result<std::uint64_t> needed = shared_receive_queue_pages(requests, sges, limits);
+  if (!needed) return needed;
+  if (command.nchunks.get() < *needed || command.nchunks.get() > kMaxDirectoryPages) {
     return fail(Errc::kInvalidArgument,
                 fmt::format("{} pages given for {} requests, but {} are needed",
-                            command.nchunks.get(), requests, needed));
+                            command.nchunks.get(), requests, *needed));
   }
   return needed;
 }
