@@ -86,6 +86,8 @@ class Reader {
     return is_good;
   }
   bool good() const { return loading_->good(); }
+  // Of all of the state.
+  const Status& status() const { return loading_->status(); }
 
  private:
   struct Record {
