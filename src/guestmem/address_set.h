@@ -14,6 +14,9 @@
 #include <cstdint>
 #include <map>
 
+#include "state/reader.h"
+#include "state/writer.h"
+
 namespace paravane {
 
 class AddressSet {
@@ -29,6 +32,10 @@ class AddressSet {
   bool empty() const { return intervals_.empty(); }
   std::size_t interval_count() const { return intervals_.size(); }
   void clear() { intervals_.clear(); }
+
+  void save(state::Writer& out) const;
+  // Adds to what the set has.
+  void load(state::Reader& in);
 
  private:
   // False: memory ran out, and the set has been cleared.

@@ -48,19 +48,24 @@ Status GuestMemory::map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova
   if (Status good = check_new_range(file_offset, iova.value, size); !good) return good;
   std::shared_ptr<MemoryFile> shown;
   if (file) {
-    Result<std::shared_ptr<MemoryFile>> found = file_for(file.get(), file_offset, size);
+    Result<std::shared_ptr<MemoryFile>> found = file_for(std::move(file), file_offset, size);
     if (!found) return std::unexpected(found.error());
     shown = std::move(*found);
-    if (!shown->facts().writable) {
-      rights = allows(rights, Rights::kRead) ? Rights::kRead : Rights::kNone;
-    }
   }
-  const Range range{size, std::move(shown), file_offset, rights};
-  if (range.large_without_file()) ++large_without_file_;
-  ranges_.emplace(iova.value, range);
-  gone_.remove(iova.value, last_of(iova.value, size));
-  ++generation_;
+  show(iova.value, Range{size, std::move(shown), file_offset, rights});
   return {};
+}
+
+// REQUIRES: check_new_range(), and the file has it.
+void GuestMemory::show(std::uint64_t iova, Range range) {
+  if (range.file != nullptr && !range.file->facts().writable) {
+    range.rights = allows(range.rights, Rights::kRead) ? Rights::kRead : Rights::kNone;
+  }
+  if (range.large_without_file()) ++large_without_file_;
+  const std::uint64_t last = last_of(iova, range.size);
+  ranges_.emplace(iova, std::move(range));
+  gone_.remove(iova, last);
+  ++generation_;
 }
 
 Status GuestMemory::check_new_range(std::uint64_t file_offset, std::uint64_t iova,
@@ -84,11 +89,11 @@ Status GuestMemory::check_new_range(std::uint64_t file_offset, std::uint64_t iov
   return {};
 }
 
-Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t file_offset,
+Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(UniqueFd fd, std::uint64_t file_offset,
                                                           std::uint64_t size) {
-  const Result<MemoryFile::Facts> facts = MemoryFile::examine(fd);
+  const Result<MemoryFile::Facts> facts = MemoryFile::examine(fd.get());
   if (!facts) return std::unexpected(facts.error());
-  if (file_offset > facts->size || size > facts->size - file_offset) {
+  if (!facts->holds(file_offset, size)) {
     return fail(Errc::kInvalidArgument, "dma map: range extends past the end of its file");
   }
   const auto known = std::ranges::find_if(
@@ -98,7 +103,7 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
       return std::unexpected(room.error());
     }
     Result<std::shared_ptr<MemoryFile>> mapped =
-        MemoryFile::map(fd, *facts, free_file_number(), mapping_end_);
+        MemoryFile::map(std::move(fd), *facts, free_file_number(), mapping_end_);
     if (mapped) files_.push_back(File{*mapped, std::nullopt});
     return mapped;
   }
@@ -119,7 +124,8 @@ Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(int fd, std::uint64_t 
   const std::uint64_t more = wanted.mapped_bytes() - file->facts().mapped_bytes();
   if (Status room = make_room_for(more, 0); !room) return std::unexpected(room.error());
   end_mapping_age();
-  if (Status moved = file->remap(fd, wanted); !moved) return std::unexpected(moved.error());
+  if (Status moved = file->remap(std::move(fd), wanted); !moved)
+    return std::unexpected(moved.error());
   ++generation_;
   return file;
 }

@@ -34,6 +34,9 @@
 #include "guestmem/guest_addr.h"
 #include "guestmem/loans.h"
 #include "guestmem/page_list_account.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane {
 
@@ -96,12 +99,12 @@ class GuestMemory {
 
   // ---- The DMA map, told by the VMM ----
 
-  // Maps `size` bytes of `file` from `file_offset` at `iova`. Takes over the descriptor; the file
-  // stays mapped while any range shows it. An empty descriptor creates a range that exists but
-  // cannot be accessed (kDenied). If the file is read-only, the range is read-only too. Errors:
-  // kInvalidArgument (the range wraps around, is empty, is not page aligned, overlaps another
-  // range, or exceeds the file), kUnsupported (not a regular file of tmpfs or hugetlbfs),
-  // kResourceExhausted (a limit), kIo.
+  // Maps `size` bytes of `file` from `file_offset` at `iova`. Takes over the descriptor, of which
+  // one per file stays open; the file stays mapped while any range shows it. An empty descriptor
+  // creates a range that exists but cannot be accessed (kDenied). If the file is read-only, the
+  // range is read-only too. Errors: kInvalidArgument (the range wraps around, is empty, is not page
+  // aligned, overlaps another range, or exceeds the file), kUnsupported (not a regular file of
+  // tmpfs or hugetlbfs), kResourceExhausted (a limit), kIo.
   Status map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova, std::uint64_t size,
              Rights rights);
 
@@ -156,6 +159,15 @@ class GuestMemory {
 
   // True after any file of this guest has failed during an access (SIGBUS).
   bool failed() const;
+
+  // ---- Into another process ----
+  // The DMA map with its files, and the Bus Master Enable bit. Page lists save themselves. A file
+  // that no range shows is left out.
+  void save(state::Writer& out, state::Descriptors& descriptors) const;
+  // What map() would refuse, limits included, refuses the state; the map is empty then and DMA off.
+  // A file that cannot be written any more makes its ranges read-only. Comes before page lists, and
+  // before whatever asks for dma_enabled(). REQUIRES: nothing was mapped, and DMA is off.
+  void load(state::Reader& in, state::Descriptors& descriptors);
 
   // For diagnosis: whether a range above 1 MiB has no file.
   bool has_range_without_file() const { return large_without_file_ != 0; }
@@ -231,8 +243,12 @@ class GuestMemory {
   // All of it, if it is in one range and can be accessed; nullopt: walk() says why not.
   std::optional<Piece> find_piece(std::uint64_t addr, std::uint64_t length, Rights need) const;
   Status check_new_range(std::uint64_t file_offset, std::uint64_t iova, std::uint64_t size) const;
-  Result<std::shared_ptr<MemoryFile>> file_for(int fd, std::uint64_t file_offset,
+  Result<std::shared_ptr<MemoryFile>> file_for(UniqueFd fd, std::uint64_t file_offset,
                                                std::uint64_t size);
+  void show(std::uint64_t iova, Range range);
+  std::vector<std::shared_ptr<MemoryFile>> load_files(state::Reader& in,
+                                                      state::Descriptors& descriptors);
+  void load_ranges(state::Reader& in, const std::vector<std::shared_ptr<MemoryFile>>& files);
   Status make_room_for(std::uint64_t new_bytes, std::uint32_t new_files);
   Status check_ending() const;
   std::uint64_t mapped_file_bytes() const;

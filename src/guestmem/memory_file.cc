@@ -71,9 +71,9 @@ Result<MemoryFile::Facts> MemoryFile::examine(int fd) {
   return facts;
 }
 
-Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
+Result<std::shared_ptr<MemoryFile>> MemoryFile::map(UniqueFd fd, const Facts& facts,
                                                     std::uint32_t number, MappingEnd end) {
-  Result<std::byte*> base = map_whole(fd, facts);
+  Result<std::byte*> base = map_whole(fd.get(), facts);
   if (!base) return std::unexpected(base.error());
   Undo unmap([&] { munmap(*base, facts.mapped_bytes()); });
   FailureWatch watch = FailureWatch::begin(
@@ -82,16 +82,23 @@ Result<std::shared_ptr<MemoryFile>> MemoryFile::map(int fd, const Facts& facts,
     return fail(Errc::kResourceExhausted, "guest memory: too many files are mapped on this host");
   }
   std::unique_ptr<MemoryFile> file(
-      new MemoryFile(*base, facts, number, std::move(end), std::move(watch)));
+      new MemoryFile(std::move(fd), *base, facts, number, std::move(end), std::move(watch)));
   unmap.keep();
   return std::shared_ptr<MemoryFile>(std::move(file));
 }
 
-MemoryFile::MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,
-                       FailureWatch watch)
-    : base_(base), facts_(facts), number_(number), end_(std::move(end)), watch_(std::move(watch)) {}
+MemoryFile::MemoryFile(UniqueFd fd, std::byte* base, const Facts& facts, std::uint32_t number,
+                       MappingEnd end, FailureWatch watch)
+    : fd_(std::move(fd)),
+      base_(base),
+      facts_(facts),
+      number_(number),
+      end_(std::move(end)),
+      watch_(std::move(watch)) {}
 
+// The mapping goes last: the end of the last reference to a file frees its pages, which takes long.
 MemoryFile::~MemoryFile() {
+  fd_.reset();
   watch_ = FailureWatch();
   end_mapping();
 }
@@ -102,13 +109,14 @@ void MemoryFile::end_mapping() {
   if (end_.sink != nullptr) end_.sink->take(std::move(ended));
 }
 
-Status MemoryFile::remap(int fd, const Facts& facts) {
-  const Result<std::byte*> base = map_whole(fd, facts);
+Status MemoryFile::remap(UniqueFd fd, const Facts& facts) {
+  const Result<std::byte*> base = map_whole(fd.get(), facts);
   if (!base) return std::unexpected(base.error());
   watch_.move_to({.start = *base, .size = facts.mapped_bytes(), .page_bytes = facts.page_bytes});
   end_mapping();
   base_ = *base;
   facts_ = facts;
+  fd_ = std::move(fd);
   return {};
 }
 

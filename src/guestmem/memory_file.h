@@ -8,6 +8,9 @@
 // The memory is neither prefaulted nor reserved, and never appears in a core dump. If it fails
 // during an access (memory_failure.h), failed() returns true from then on.
 //
+// The descriptor stays open as long as the file is mapped, because another process may have to map
+// the file in the place of this one.
+//
 // The DMA ranges and page lists that use a file share its ownership. Owner thread only.
 
 #pragma once
@@ -19,6 +22,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "guestmem/ended_mapping.h"
 #include "guestmem/memory_failure_table.h"
 
@@ -36,6 +40,9 @@ class MemoryFile {
 
     // The size of a mapping of the whole file.
     std::uint64_t mapped_bytes() const { return (size + page_bytes - 1) & ~(page_bytes - 1); }
+    bool holds(std::uint64_t offset, std::uint64_t bytes) const {
+      return offset <= size && bytes <= size - offset;
+    }
     bool same_file(const Facts& other) const {
       return device == other.device && inode == other.inode;
     }
@@ -44,18 +51,22 @@ class MemoryFile {
   // Errors: kUnsupported (not a regular file of tmpfs or hugetlbfs), kIo.
   static Result<Facts> examine(int fd);
 
-  // The descriptor is not needed afterwards. `number` is returned by number(). REQUIRES: `facts`
-  // are those of the file, and its size is not 0. Errors: kIo, kResourceExhausted.
-  static Result<std::shared_ptr<MemoryFile>> map(int fd, const Facts& facts, std::uint32_t number,
-                                                 MappingEnd end);
+  // Takes over the descriptor. `number` is returned by number(). REQUIRES: `facts` are those of the
+  // file, and its size is not 0. Errors: kIo, kResourceExhausted.
+  static Result<std::shared_ptr<MemoryFile>> map(UniqueFd fd, const Facts& facts,
+                                                 std::uint32_t number, MappingEnd end);
 
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
   // Maps the file again because it has grown or has become writable. Its host addresses change.
-  // After an error, everything is unchanged. Errors: kIo.
-  Status remap(int fd, const Facts& facts);
+  // Takes over the descriptor, in place of the former. After an error, everything is unchanged.
+  // Errors: kIo.
+  Status remap(UniqueFd fd, const Facts& facts);
+
+  // Stays this object's.
+  int fd() const { return fd_.get(); }
 
   const Facts& facts() const { return facts_; }
   // A small number that no other file of the guest has at the same time. It serves as an index into
@@ -65,10 +76,11 @@ class MemoryFile {
   bool failed() const { return watch_.failed(); }
 
  private:
-  MemoryFile(std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,
+  MemoryFile(UniqueFd fd, std::byte* base, const Facts& facts, std::uint32_t number, MappingEnd end,
              FailureWatch watch);
   void end_mapping();
 
+  UniqueFd fd_;
   std::byte* base_;
   Facts facts_;
   std::uint32_t number_;
