@@ -1,7 +1,9 @@
 #include "testing/fake_pci_device.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -94,6 +96,14 @@ Answer FakePciDevice::on_reset(ResetCause cause, ReplyToken token) {
 Answer FakePciDevice::on_dma_unmap(GuestAddr iova, std::uint64_t size, ReplyToken token) {
   log_.push_back(fmt::format("unmap {:#x} {:#x}", iova.value, size));
   return put_off(deferred_.unmaps, token);
+}
+
+// The same number of the descriptor, which spec() has told.
+void FakePciDevice::take_over(const FakePciDevice& other) {
+  if (dup3(other.doorbells_.get(), doorbells_.get(), O_CLOEXEC) < 0) std::abort();
+  bars_ = other.bars_;
+  tokens_ = other.tokens_;
+  deferred_ = other.deferred_;
 }
 
 Answer FakePciDevice::put_off(bool wanted, ReplyToken token) {

@@ -64,6 +64,9 @@ class FakePciDevice final : public vfio_user::PciDevice {
   void forget_tokens() { tokens_.clear(); }
 
   std::vector<std::byte>& bar(unsigned index) { return bars_.at(index); }
+  // As if its state had been loaded: what the other holds, its file of doorbells, and the tokens of
+  // the answers that it has put off.
+  void take_over(const FakePciDevice& other);
   // What a guest's store into a mappable page of BAR2 leaves behind.
   std::uint32_t load_doorbell(std::uint64_t offset) const;
 

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -59,6 +60,9 @@ class RawVfioClient {
   // The socket is -1 when nobody listens there; connected() says so.
   RawVfioClient(const std::filesystem::path& path, Pump pump);
   RawVfioClient(UniqueFd socket, Pump pump);
+
+  // Whom it lets work from now on.
+  void set_pump(Pump pump) { pump_ = std::move(pump); }
 
   bool connected() const { return static_cast<bool>(socket_); }
   int socket() const { return socket_.get(); }

@@ -5,6 +5,10 @@
 #include <system_error>
 #include <utility>
 
+#include "state/reader.h"
+#include "state/writer.h"
+#include "testing/copied_descriptors.h"
+
 namespace paravane {
 
 TempDir::TempDir() {
@@ -18,21 +22,89 @@ TempDir::~TempDir() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+namespace {
+
+// Of what is saved, in the order in which it is loaded.
+constexpr state::Tag kMemory{1};
+constexpr state::Tag kInterrupts{2};
+constexpr state::Tag kServer{3};
+
+}  // namespace
+
 VfioServerRig::VfioServerRig(Options options)
-    : options_(options),
-      socket_path_(directory_.path() / "vm.sock"),
-      loop_(std::move(EventLoop::create().value())),
-      device_(options.device) {
-  interrupts_.signal_through(&event_signal_);
+    : VfioServerRig(options, std::make_shared<const TempDir>(), Instant(std::chrono::hours(1))) {
   start_server();
 }
 
+VfioServerRig::VfioServerRig(const Options& options, std::shared_ptr<const TempDir> directory,
+                             Instant now)
+    : options_(options),
+      directory_(std::move(directory)),
+      socket_path_(directory_->path() / "vm.sock"),
+      clock_(now),
+      loop_(std::move(EventLoop::create().value())),
+      device_(options.device) {
+  interrupts_.signal_through(&event_signal_);
+}
+
+vfio_user::ServerConfig VfioServerRig::config() const {
+  return {
+      .name = "vm1", .socket_path = socket_path_, .messages_per_turn = options_.messages_per_turn};
+}
+
+std::unique_ptr<VfioServerRig> VfioServerRig::make_heir(const VfioServerRig& of) {
+  return std::unique_ptr<VfioServerRig>(
+      new VfioServerRig(of.options_, of.directory_, of.clock_.now));
+}
+
+VfioServerRig::State VfioServerRig::save() const {
+  state::Writer out;
+  state::Descriptors descriptors;
+  if (server_->attached()) {
+    {
+      const state::Writer::Group group(out, kMemory);
+      memory_.save(out, descriptors);
+    }
+    const state::Writer::Group group(out, kInterrupts);
+    interrupts_.save(out, descriptors);
+  }
+  {
+    const state::Writer::Group group(out, kServer);
+    server_->save(out, descriptors);
+  }
+  return {.bytes = out.take(), .descriptors = copied(descriptors)};
+}
+
+Status VfioServerRig::load(State state) {
+  state::Loading loading;
+  state::Reader in(state.bytes, loading);
+  if (auto memory = in.group_if(kMemory)) memory_.load(*memory, state.descriptors);
+  if (auto interrupts = in.group_if(kInterrupts)) interrupts_.load(*interrupts, state.descriptors);
+  state::Reader server = in.group(kServer);
+  auto adopted = vfio_user::Server::adopt(config(), *loop_, {timers_, clock_}, device_, memory_,
+                                          interrupts_, server, state.descriptors);
+  in.end();
+  if (!adopted) return std::unexpected(adopted.error());
+  server_ = std::move(*adopted);
+  if (!loading.good()) server_->abandon();
+  return loading.status();
+}
+
+std::unique_ptr<VfioServerRig> VfioServerRig::hand_over() {
+  std::unique_ptr<VfioServerRig> heir = make_heir(*this);
+  heir->device_.take_over(device_);
+  if (const Status loaded = heir->load(save()); !loaded) {
+    std::fprintf(stderr, "%s\n", loaded.error().message.c_str());
+    std::abort();
+  }
+  server_->abandon();
+  server_.reset();
+  return heir;
+}
+
 void VfioServerRig::start_server() {
-  auto server = vfio_user::Server::listen(
-      vfio_user::ServerConfig{.name = "vm1",
-                              .socket_path = socket_path_,
-                              .messages_per_turn = options_.messages_per_turn},
-      *loop_, {timers_, clock_}, device_, memory_, interrupts_);
+  auto server =
+      vfio_user::Server::listen(config(), *loop_, {timers_, clock_}, device_, memory_, interrupts_);
   if (!server) {
     std::fprintf(stderr, "%s\n", server.error().message.c_str());
     std::abort();

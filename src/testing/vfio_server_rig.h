@@ -9,12 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/event_signal.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "guestmem/guest_memory.h"
+#include "state/descriptors.h"
 #include "testing/fake_pci_device.h"
 #include "testing/raw_vfio_client.h"
 #include "vfio_user/interrupts.h"
@@ -44,9 +46,23 @@ class VfioServerRig {
   VfioServerRig() : VfioServerRig(Options{}) {}
   explicit VfioServerRig(Options options);
 
+  // What a server has attached, as bytes, with copies of its descriptors.
+  struct State {
+    std::vector<std::byte> bytes;
+    state::Descriptors descriptors;
+  };
+  // Another process that takes over from the server of this one, which has abandoned its own then.
+  // Clients are to be pumped through it. Ends the test program when the state is refused.
+  std::unique_ptr<VfioServerRig> hand_over();
+  State save() const;
+  // One that has nothing yet, for load(), which says why not when the state is refused.
+  static std::unique_ptr<VfioServerRig> make_heir(const VfioServerRig& of);
+  Status load(State state);
+
   // Ends the test program when the server does not come up.
   void start_server();
   void stop_server() { server_.reset(); }
+  bool has_server() const { return server_ != nullptr; }
 
   // One turn of a worker: what is ready, what is due. Does not wait.
   void step();
@@ -58,6 +74,10 @@ class VfioServerRig {
   RawVfioClient attach();
 
   const std::filesystem::path& socket_path() const { return socket_path_; }
+  // A client is stepped through this rig from now on.
+  void pump(RawVfioClient& client) {
+    client.set_pump([this] { step(); });
+  }
   EventLoop& loop() { return *loop_; }
   TimerQueue& timers() { return timers_; }
   GuestMemory& memory() { return memory_; }
@@ -68,8 +88,11 @@ class VfioServerRig {
   Instant now() const { return clock_.now; }
 
  private:
+  VfioServerRig(const Options& options, std::shared_ptr<const TempDir> directory, Instant now);
+  vfio_user::ServerConfig config() const;
+
   Options options_;
-  TempDir directory_;
+  std::shared_ptr<const TempDir> directory_;
   std::filesystem::path socket_path_;
   TurnClock clock_{Instant(std::chrono::hours(1))};
   std::unique_ptr<EventLoop> loop_;

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <span>
 
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/pci_device.h"
 #include "vfio_user/protocol.h"
 
@@ -36,6 +38,10 @@ class ConfigSpace {
   Effects write(std::uint64_t offset, std::span<const std::byte> in);
 
   bool bus_master() const;
+
+  void save(state::Writer& out) const;
+  // A bit that software may not change, and that is not as after power-on, refuses the state.
+  void load(state::Reader& in);
 
  private:
   using Bytes = std::array<std::uint8_t, kConfigBytes>;

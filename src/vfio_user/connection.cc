@@ -17,6 +17,7 @@ constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
 constexpr std::size_t kBytesPerRequest = 4096;
 // What could not be read for want of memory is tried again; it has not left the socket.
 constexpr Duration kMemoryPause = std::chrono::milliseconds(10);
+constexpr const char* kReadsNothing = "the client does not read responses";
 
 }  // namespace
 
@@ -33,8 +34,13 @@ Connection::~Connection() {
 }
 
 Status Connection::start() {
-  return loop_.watch(socket_.get(), EPOLLIN | EPOLLRDHUP,
-                     [this](std::uint32_t events) { on_event(events); });
+  const Status watched =
+      loop_.watch(socket_.get(), interest(), [this](std::uint32_t events) { on_event(events); });
+  if (!watched) return watched;
+  if (outbox_.pending()) watch_for_stall(kReadsNothing);
+  // No event tells of what was read before.
+  if (ending_ || (can_go_on() && stream_.has_bytes())) go_on_next_turn();
+  return {};
 }
 
 void Connection::send(std::span<const std::byte> message, int fd) {
@@ -42,7 +48,7 @@ void Connection::send(std::span<const std::byte> message, int fd) {
   switch (outbox_.send(socket_.get(), message, fd)) {
     case Outbox::Sent::kAll: return;
     case Outbox::Sent::kLater:
-      watch_for_stall("the client does not read responses");
+      watch_for_stall(kReadsNothing);
       update_interest();
       return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
@@ -175,10 +181,12 @@ void Connection::listen_for_input(bool wanted) {
   update_interest();
 }
 
+std::uint32_t Connection::interest() const {
+  return EPOLLRDHUP | (wants_input_ ? EPOLLIN : 0U) | (outbox_.pending() ? EPOLLOUT : 0U);
+}
+
 void Connection::update_interest() {
-  const std::uint32_t events =
-      EPOLLRDHUP | (wants_input_ ? EPOLLIN : 0U) | (outbox_.pending() ? EPOLLOUT : 0U);
-  if (!loop_.change(socket_.get(), events)) end_for_errno("epoll failed");
+  if (!loop_.change(socket_.get(), interest())) end_for_errno("epoll failed");
 }
 
 void Connection::end_for_errno(const char* what) {

@@ -27,6 +27,9 @@
 #include "base/instant.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/message.h"
 #include "vfio_user/message_stream.h"
 #include "vfio_user/outbox.h"
@@ -63,8 +66,17 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Errors: kIo.
+  // Nothing is read or sent before the next turn. Errors: kIo.
   Status start();
+
+  int socket() const { return socket_.get(); }
+  // What was read and not handed over, what is to be sent, and whether the connection is ending.
+  // That hold() was called is not saved, and time limits start anew. `lent`: see Outbox.
+  void save(state::Writer& out, state::Descriptors& descriptors, std::span<const int> lent) const;
+  // REQUIRES: not started.
+  void load(state::Reader& in, state::Descriptors& descriptors, std::span<const int> lent);
+  bool is_sending() const { return outbox_.pending(); }
+  bool is_ending() const { return ending_.has_value(); }
 
   // Sends the response. `fd` (or -1) must stay open while the connection exists. REQUIRES: a
   // response is pending, because on_request() is running or hold() was called.
@@ -91,6 +103,7 @@ class Connection {
   void go_on_next_turn();
   void go_on_later(Duration pause);
   void listen_for_input(bool wanted);
+  std::uint32_t interest() const;
   void update_interest();
   void end_for_errno(const char* what);
 

@@ -33,6 +33,8 @@ class Dma {
   // True: guest RAM was mapped without a descriptor, because the VM was started without shared
   // memory. The device cannot access it.
   bool memory_is_private() const { return memory_is_private_; }
+  // What was true in the process before.
+  void load_memory_is_private(bool is_private) { memory_is_private_ = is_private; }
 
  private:
   PciDevice& device_;

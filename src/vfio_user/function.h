@@ -13,6 +13,8 @@
 #include <span>
 
 #include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/config_space.h"
 #include "vfio_user/counters.h"
 #include "vfio_user/interrupts.h"
@@ -41,6 +43,13 @@ class Function {
 
   // The device has sent a response that it had deferred.
   void answered();
+
+  // Configuration space, and whether a reset waits for the device's response.
+  void save(state::Writer& out) const;
+  // Notifies nothing. REQUIRES: memory and interrupts were loaded before; whether they are switched
+  // on has to agree with configuration space, or the state is refused.
+  void load(state::Reader& in);
+  bool resetting() const { return resetting_; }
 
   // Called after reset(kDisconnect): releases everything that belonged to the VMM.
   void forget_vmm();

@@ -1,5 +1,6 @@
 #include "vfio_user/interrupts.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -34,6 +35,11 @@ void Interrupts::set_enabled(bool enabled) {
   enabled_ = enabled;
   if (!enabled) return;
   for (Vector& v : vectors_) deliver(v);
+}
+
+bool Interrupts::has_eventfds() const {
+  return std::ranges::any_of(vectors_,
+                             [](const Vector& v) { return static_cast<bool>(v.eventfd); });
 }
 
 void Interrupts::clear_pending() {

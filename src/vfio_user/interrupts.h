@@ -15,6 +15,9 @@
 
 #include "base/event_signal.h"
 #include "base/unique_fd.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 
 namespace paravane::vfio_user {
 
@@ -36,8 +39,17 @@ class Interrupts {
   void detach_all();
   // Follows the Bus Master Enable bit, because MSI messages are DMA writes.
   void set_enabled(bool enabled);
+  bool enabled() const { return enabled_; }
+  bool has_eventfds() const;
   // For a reset: discards pending signals but keeps the eventfds.
   void clear_pending();
+
+  // ---- Into another process ----
+  // The eventfds with the signals that wait, and whether bus mastering is on.
+  void save(state::Writer& out, state::Descriptors& descriptors) const;
+  // Signals nothing. What is not an eventfd refuses the state; no eventfd is attached then.
+  // REQUIRES: none was attached.
+  void load(state::Reader& in, state::Descriptors& descriptors);
 
  private:
   struct Vector {

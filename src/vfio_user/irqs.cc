@@ -1,37 +1,12 @@
 #include "vfio_user/irqs.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <string>
-#include <string_view>
 #include <utility>
 
+#include "vfio_user/eventfd_check.h"
+
 namespace paravane::vfio_user {
-namespace {
-
-// A write to anything else could block us, or land in some file: a client may
-// pass whatever it has open. The name cannot be forged: a file's starts with a
-// slash.
-bool is_eventfd(int fd) {
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  std::array<char, 32> name{};
-  const ssize_t length = ::readlink(link.c_str(), name.data(), name.size());
-  return length > 0 &&
-         std::string_view(name.data(), static_cast<std::size_t>(length)) == "anon_inode:[eventfd]";
-}
-
-// For the fallback of EventSignal, which a full blocking eventfd would stop.
-bool make_non_blocking(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  return flags >= 0 && ((flags & O_NONBLOCK) != 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0);
-}
-
-}  // namespace
-
 std::uint32_t Irqs::vectors_of(IrqIndex index) const {
   switch (index) {
     case IrqIndex::kMsix: return interrupts_.vectors();
@@ -100,8 +75,8 @@ Handled Irqs::set_msix(const SetIrqs& set, Request& request) {
 // they are for.
 Handled Irqs::attach(const SetIrqs& set, std::vector<UniqueFd>& fds) {
   if (!fds.empty() && fds.size() != set.count.get()) return refuse(EINVAL);
-  const bool all_good = std::ranges::all_of(
-      fds, [](const UniqueFd& fd) { return is_eventfd(fd.get()) && make_non_blocking(fd.get()); });
+  const bool all_good =
+      std::ranges::all_of(fds, [](const UniqueFd& fd) { return prepare_eventfd(fd.get()); });
   if (!all_good) return refuse(EINVAL);
   for (std::uint32_t i = 0; i < set.count.get(); ++i) {
     const auto vector = static_cast<std::uint16_t>(set.start.get() + i);

@@ -13,6 +13,7 @@
 
 #include "base/accept.h"
 #include "base/socket_use.h"
+#include "vfio_user/socket_check.h"
 
 namespace paravane::vfio_user {
 namespace {
@@ -20,6 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kBacklog = 16;
+
+constexpr state::Tag kListeningSocket{1};
+constexpr state::Tag kFileDevice{2};
+constexpr state::Tag kFileInode{3};
 
 sockaddr_un address_of(const fs::path& path) {
   sockaddr_un address{};
@@ -99,36 +104,57 @@ Result<Listener> Listener::bind(const fs::path& path, mode_t mode) {
     }
     if (bind_to(socket.get(), address) != 0) return bind_failure(path, errno);
   }
-  Listener listener(std::move(socket), path);
+  Listener listener(std::move(socket), path, look_at(path));
   // Before listen(): no client can connect while the mode is still the umask's.
   if (::chmod(path.c_str(), mode) != 0) return bind_failure(path, errno);
   if (::listen(listener.fd(), kBacklog) != 0) return bind_failure(path, errno);
   return listener;
 }
 
-Listener::Listener(UniqueFd socket, fs::path path)
-    : socket_(std::move(socket)), path_(std::move(path)) {
-  struct stat made{};
-  if (::lstat(path_.c_str(), &made) == 0) {
-    device_ = made.st_dev;
-    inode_ = made.st_ino;
-  }
+Listener::Listener(UniqueFd socket, fs::path path, FileId file)
+    : socket_(std::move(socket)), path_(std::move(path)), file_(file) {}
+
+Listener::FileId Listener::look_at(const fs::path& path) {
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0) return {};
+  return {.device = found.st_dev, .inode = found.st_ino};
 }
 
 Listener::Listener(Listener&& other) noexcept
     : socket_(std::move(other.socket_)),
       path_(std::exchange(other.path_, {})),
-      device_(other.device_),
-      inode_(other.inode_) {}
+      file_(other.file_) {}
 
 Listener::~Listener() {
   if (owns_file()) ::unlink(path_.c_str());
 }
 
 bool Listener::owns_file() const {
-  struct stat found{};
-  return socket_ && ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ &&
-         found.st_ino == inode_;
+  return socket_ && file_ != FileId{} && look_at(path_) == file_;
+}
+
+void Listener::abandon() {
+  socket_.reset();
+}
+
+void Listener::save(state::Writer& out, state::Descriptors& descriptors) const {
+  descriptors.save(out, kListeningSocket, fd());
+  out.number(kFileDevice, file_.device);
+  out.number(kFileInode, file_.inode);
+}
+
+// Which file it made is part of the state, for another may stand there now.
+std::optional<Listener> Listener::load(state::Reader& in, state::Descriptors& descriptors,
+                                       const fs::path& path) {
+  UniqueFd socket = descriptors.load(in, kListeningSocket);
+  const FileId file{.device = in.number(kFileDevice), .inode = in.number(kFileInode)};
+  in.end();
+  if (!in.good()) return std::nullopt;
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  const bool is_ours = is_socket_of(path, socket.get(), SocketKind::kListening) && flags >= 0 &&
+                       (flags & O_NONBLOCK) != 0;
+  if (!in.expect(is_ours, "this socket does not listen there")) return std::nullopt;
+  return Listener(std::move(socket), path, file);
 }
 
 Result<std::optional<UniqueFd>> Listener::accept() {

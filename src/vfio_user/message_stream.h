@@ -19,6 +19,9 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/message.h"
 #include "vfio_user/protocol.h"
 
@@ -49,6 +52,11 @@ class MessageStream {
   bool has_next() const;
   // Whether there are bytes that next() has not returned.
   bool has_bytes() const { return end_ > begin_; }
+
+  // The bytes that next() has not returned, and the descriptors that came with them.
+  void save(state::Writer& out, state::Descriptors& descriptors) const;
+  // REQUIRES: nothing was read.
+  void load(state::Reader& in, state::Descriptors& descriptors);
 
  private:
   struct Arrived {

@@ -11,6 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "state/reader.h"
+#include "state/writer.h"
+
 namespace paravane::vfio_user {
 
 class Outbox {
@@ -27,6 +30,12 @@ class Outbox {
   Sent flush(int socket);
 
   bool pending() const { return sent_ < rest_.size(); }
+
+  // `lent`: the descriptors that a response may carry, -1 for none. The state says which one of
+  // them waits, and carries none itself. REQUIRES: pending().
+  void save(state::Writer& out, std::span<const int> lent) const;
+  // `lent`: those of this process, in the same order.
+  void load(state::Reader& in, std::span<const int> lent);
 
  private:
   std::vector<std::byte> rest_;

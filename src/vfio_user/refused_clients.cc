@@ -46,4 +46,8 @@ Status RefusedClients::add(UniqueFd socket) {
   return started;
 }
 
+void RefusedClients::clear() {
+  clients_.clear();
+}
+
 }  // namespace paravane::vfio_user

@@ -35,6 +35,8 @@ class RefusedClients {
 
   // Errors: kIo.
   Status add(UniqueFd socket);
+  // Disconnects all.
+  void clear();
   std::size_t size() const { return clients_.size(); }
 
  private:

@@ -30,6 +30,7 @@ class Regions {
 
   // Sets the limits that the client announced.
   void set_limits(const ClientLimits& limits) { limits_ = limits; }
+  const ClientLimits& limits() const { return limits_; }
 
   Handled info(const Request& request, Reply& reply) const;
   Handled io_fds(const Request& request, Reply& reply) const;

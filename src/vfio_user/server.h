@@ -16,6 +16,13 @@
 // Everything that a client sends is checked. A malformed message ends only that connection, with
 // one log line that names the socket and the reason.
 //
+// A server can be handed to another process, and the VMM does not notice: the same sockets go on
+// there. The process before calls save() between two turns, and takes no further turn until the
+// other has adopted the state or refused it. Then either it goes on, or it ends: it abandons the
+// server, or is killed. The order in which the other process loads is: GuestMemory, Interrupts, the
+// device, the server. Only if attached() do the first three have anything to save; otherwise they
+// begin as new ones there.
+//
 // Owner thread only. docs/vfio-user.md describes the protocol with an example.
 
 #pragma once
@@ -30,6 +37,9 @@
 #include "base/result.h"
 #include "base/turn_time.h"
 #include "guestmem/guest_memory.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/counters.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/pci_device.h"
@@ -56,7 +66,32 @@ class Server {
                                                 PciDevice& device, GuestMemory& memory,
                                                 Interrupts& interrupts);
 
+  // Takes over what save() has written in another process. Calls nothing of the device, and reads
+  // and sends nothing before the next turn. The socket file is this server's from now on. Time
+  // limits and counters start anew. `in` is a group with nothing but the server. REQUIRES: `memory`
+  // and `interrupts`, and the device, have been loaded from the same state. Errors:
+  // kInvalidArgument (the state is refused, and `in` says why; or as for listen()); kIo. After an
+  // error the state's sockets are closed, the socket file stays, and the device, `memory` and
+  // `interrupts` are as before.
+  static Result<std::unique_ptr<Server>> adopt(ServerConfig config, EventLoop& loop, TurnTime time,
+                                               PciDevice& device, GuestMemory& memory,
+                                               Interrupts& interrupts, state::Reader& in,
+                                               state::Descriptors& descriptors);
+
   virtual ~Server() = default;  // disconnects and removes the socket file
+
+  // The listening socket, and the client with all that has not been answered. Left out is a client
+  // that is to be refused or that has been, and one that ends before VERSION: their connections
+  // close with this process. If a VMM has gone and the device still has its memory, there is no
+  // client either, and the device of the other process begins anew. A VMM that disconnect() was
+  // called for is saved, and ends in the other process. A response that the device has deferred is
+  // given there, with the same token. REQUIRES: no turn is running.
+  virtual void save(state::Writer& out, state::Descriptors& descriptors) const = 0;
+
+  // Closes this process's copies of all sockets after another process has adopted them. The VMM
+  // sees nothing of it. The device is not reset, and the socket file stays. Afterwards the server
+  // does nothing any more; destroy it. Clients that were to be refused are disconnected.
+  virtual void abandon() = 0;
 
   virtual bool attached() const = 0;
   // The process id of the attached VMM, from SO_PEERCRED; 0: none.

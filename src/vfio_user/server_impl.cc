@@ -20,12 +20,6 @@ constexpr Duration kListenAgainAfter = std::chrono::seconds(1);
 constexpr Duration kFilesStay = std::chrono::seconds(15);
 constexpr int kAcceptsPerTurn = 16;
 
-int pid_of_peer(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
-}
-
 // " (12 more like it)", or nothing.
 std::string and_kept_back(std::uint64_t lines) {
   return lines == 0 ? "" : " (" + std::to_string(lines) + " similar messages suppressed)";
@@ -105,6 +99,12 @@ void ServerImpl::refuse_client(UniqueFd socket) {
   }
 }
 
+int ServerImpl::pid_of_peer(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
 ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
     : pid(peer),
       session(Session::Parts{.function = server.function_,
@@ -120,9 +120,7 @@ void ServerImpl::accept_client(UniqueFd socket) {
   Status started = fail(Errc::kResourceExhausted, "no memory");
   runs_in_memory([&] {
     client_.emplace(std::move(socket), pid, *this);
-    limit_client(
-        config_.handshake_timeout,
-        {.broken = true, .reason = "no vfio-user VERSION was received within the time limit"});
+    limit_handshake();
     started = client_->connection.start();
   });
   if (started) return;
@@ -130,6 +128,12 @@ void ServerImpl::accept_client(UniqueFd socket) {
                   started.error().message);
   if (client_) parts_.timers.cancel(client_->limit);
   client_.reset();
+}
+
+void ServerImpl::limit_handshake() {
+  limit_client(
+      config_.handshake_timeout,
+      {.broken = true, .reason = "no vfio-user VERSION was received within the time limit"});
 }
 
 void ServerImpl::limit_client(Duration time, const Connection::Ending& ending) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/limited_log.h"
 #include "base/owner_thread.h"
@@ -42,12 +43,17 @@ class ServerImpl final : public Server, private Connection::Owner {
   ~ServerImpl() override;
 
   Status start();
+  // Instead of start(). Errors: kInvalidArgument (the state is refused), kIo; then abandon() it.
+  Status adopt(state::Reader& in, state::Descriptors& descriptors);
+  static constexpr state::Tag kListener{1};
 
   bool attached() const override { return client_ && client_->session.negotiated(); }
   int peer_pid() const override { return client_ ? client_->pid : 0; }
   const ServerCounters& counters() const override { return counters_; }
   void disconnect(const std::string& reason) override;
   void answer(ReplyToken token) override;
+  void save(state::Writer& out, state::Descriptors& descriptors) const override;
+  void abandon() override;
 
  private:
   struct Client {
@@ -58,6 +64,9 @@ class ServerImpl final : public Server, private Connection::Owner {
     TimerId limit = TimerId::kNone;  // until VERSION, and after a farewell
     bool warned_of_private_memory = false;
   };
+  // 0: not known.
+  static int pid_of_peer(int socket);
+
   struct Owed {  // a response that the device has deferred
     ReplyToken token;
     Header request;
@@ -74,6 +83,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void accept_client(UniqueFd socket);
   void refuse_client(UniqueFd socket);
   void pause_listening();
+  void limit_handshake();
   void limit_client(Duration time, const Connection::Ending& ending);
 
   // ---- Connection::Owner ----
@@ -89,6 +99,15 @@ class ServerImpl final : public Server, private Connection::Owner {
   void note_attached();
   void warn_of_private_memory();
   void expire_files_soon();
+
+  // ---- Into another process (server_state.cc) ----
+  bool saves_client() const;
+  void save_client(state::Writer& out, state::Descriptors& descriptors) const;
+  void save_attachment(state::Writer& out) const;
+  void load_client(state::Reader& in, state::Descriptors& descriptors);
+  void load_attachment(state::Reader& in);
+  std::vector<int> lent_descriptors() const;
+  Status resume();
 
   // ---- Clients leave ----
   void leave();

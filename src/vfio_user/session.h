@@ -13,6 +13,8 @@
 #include <string>
 
 #include "guestmem/guest_memory.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "vfio_user/counters.h"
 #include "vfio_user/dma.h"
 #include "vfio_user/function.h"
@@ -42,6 +44,11 @@ class Session {
   // The reason for the last refusal; may be empty.
   const std::string& why() const { return why_; }
   bool memory_is_private() const { return dma_.memory_is_private(); }
+
+  // What the client said of itself. REQUIRES: negotiated().
+  void save(state::Writer& out) const;
+  // As after VERSION.
+  void load(state::Reader& in);
 
  private:
   Handled introduce(const Request& request, Reply& reply);
