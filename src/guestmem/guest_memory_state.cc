@@ -72,10 +72,11 @@ void GuestMemory::save(Writer& out, Descriptors& descriptors) const {
 void GuestMemory::load(Reader& in, Descriptors& descriptors) {
   owner_.check();
   assert(ranges_.empty() && files_.empty() && !dma_enabled());
-  const std::vector<std::shared_ptr<MemoryFile>> files = load_files(in, descriptors);
+  std::vector<std::shared_ptr<MemoryFile>> files = load_files(in, descriptors);
   Reader unmapped = in.group(kUnmapped);
   gone_.load(unmapped);
   load_ranges(in, files);
+  files.clear();  // what has no range now is idle
   const bool enabled = in.flag(kDmaEnabled);
   in.end();
   if (in.good()) return set_dma_enabled(enabled);

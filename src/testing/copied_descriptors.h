@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 
-#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -12,10 +11,10 @@
 
 namespace paravane {
 
-inline state::Descriptors copied(const state::Descriptors& saved) {
+inline std::vector<UniqueFd> copied(const state::Descriptors& saved) {
   std::vector<UniqueFd> copies;
   for (const int fd : saved.borrowed()) copies.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  return state::Descriptors(std::move(copies));
+  return copies;
 }
 
 }  // namespace paravane

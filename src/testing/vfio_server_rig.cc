@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "state/descriptors.h"
 #include "state/reader.h"
 #include "state/writer.h"
 #include "testing/copied_descriptors.h"
@@ -76,13 +77,14 @@ VfioServerRig::State VfioServerRig::save() const {
 }
 
 Status VfioServerRig::load(State state) {
+  state::Descriptors descriptors(std::move(state.descriptors));
   state::Loading loading;
   state::Reader in(state.bytes, loading);
-  if (auto memory = in.group_if(kMemory)) memory_.load(*memory, state.descriptors);
-  if (auto interrupts = in.group_if(kInterrupts)) interrupts_.load(*interrupts, state.descriptors);
+  if (auto memory = in.group_if(kMemory)) memory_.load(*memory, descriptors);
+  if (auto interrupts = in.group_if(kInterrupts)) interrupts_.load(*interrupts, descriptors);
   state::Reader server = in.group(kServer);
   auto adopted = vfio_user::Server::adopt(config(), *loop_, {timers_, clock_}, device_, memory_,
-                                          interrupts_, server, state.descriptors);
+                                          interrupts_, server, descriptors);
   in.end();
   if (!adopted) return std::unexpected(adopted.error());
   server_ = std::move(*adopted);

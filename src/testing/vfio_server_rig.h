@@ -15,8 +15,8 @@
 #include "base/event_signal.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
+#include "base/unique_fd.h"
 #include "guestmem/guest_memory.h"
-#include "state/descriptors.h"
 #include "testing/fake_pci_device.h"
 #include "testing/raw_vfio_client.h"
 #include "vfio_user/interrupts.h"
@@ -49,7 +49,7 @@ class VfioServerRig {
   // What a server has attached, as bytes, with copies of its descriptors.
   struct State {
     std::vector<std::byte> bytes;
-    state::Descriptors descriptors;
+    std::vector<UniqueFd> descriptors;
   };
   // Another process that takes over from the server of this one, which has abandoned its own then.
   // Clients are to be pumped through it. Ends the test program when the state is refused.
