@@ -273,6 +273,17 @@ void PortTable::remove_one(VmPort& port) {
   leaving_.add(std::move(ports_.extract(port.config().adapter).mapped()));
 }
 
+Result<std::vector<PortParcel>> PortTable::save_ports() {
+  if (ports_.empty()) return std::vector<PortParcel>{};
+  return fail(Errc::kUnsupported,
+              "vm " + ports_.begin()->first.vm + ": handing over adapters is not supported yet");
+}
+
+Status PortTable::adopt(const VmPortConfig& config, PortParcel /*parcel*/) {
+  return fail(Errc::kUnsupported,
+              to_string(config.adapter) + ": taking over adapters is not supported yet");
+}
+
 void PortTable::set_connected(const model::AdapterName& name, bool connected) {
   const auto found = ports_.find(name);
   if (found != ports_.end()) found->second->set_connected(connected);

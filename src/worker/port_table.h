@@ -30,6 +30,7 @@
 #include "worker/mapping_ender.h"
 #include "worker/network_rules.h"
 #include "worker/path_reasons.h"
+#include "worker/port_parcel.h"
 #include "worker/roce_tenant.h"
 #include "worker/transport_tenant.h"
 #include "worker/trunks.h"
@@ -115,6 +116,15 @@ class PortTable final : private transport_channel::LocalOwners {
   // False: a VMM is attached to one of them and `force` is not set; nothing
   // happened. A name that is not there is no error.
   bool remove(const std::vector<model::AdapterName>& names, bool force);
+
+  // ---- The engine is replaced while VMs run ----
+  // Saves every adapter for the engine that takes over. The adapters stay as they are, and go on if
+  // they get turns again; until then, nothing may change them. Errors: kUnsupported (an adapter
+  // that cannot be handed over; the message names its VM), kResourceExhausted.
+  Result<std::vector<PortParcel>> save_ports();
+  // Adds an adapter that another engine has saved, with its VMM and its guest's objects. It gets
+  // turns like every port. Errors: as add(); kInvalidArgument (the saved state is refused).
+  Status adopt(const VmPortConfig& config, PortParcel parcel);
 
   // A name that is not there is no error.
   void set_connected(const model::AdapterName& name, bool connected);
