@@ -213,6 +213,14 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 }
 
 Status PortTable::add(const VmPortConfig& config) {
+  return add(config, nullptr);
+}
+
+Status PortTable::adopt(const VmPortConfig& config, PortParcel parcel) {
+  return add(config, &parcel);
+}
+
+Status PortTable::add(const VmPortConfig& config, PortParcel* inherited) {
   const model::AdapterName& name = config.adapter;
   if (ports_.contains(name)) {
     return fail(Errc::kBadState, "adapter " + to_string(name) + " already exists");
@@ -220,16 +228,17 @@ Status PortTable::add(const VmPortConfig& config) {
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
-  auto port = VmPort::create(config, *id,
-                             {.local = local_,
-                              .roce = roce_,
-                              .tcp = tcp_,
-                              .hca = trunks_.transport(),
-                              .directory = directory_,
-                              .event_signal = event_signal_,
-                              .mappings = mapping_ender_,
-                              .clock = worker_.schedule().turn_clock(),
-                              .speech = speech_});
+  const PortNetwork network{.local = local_,
+                            .roce = roce_,
+                            .tcp = tcp_,
+                            .hca = trunks_.transport(),
+                            .directory = directory_,
+                            .event_signal = event_signal_,
+                            .mappings = mapping_ender_,
+                            .clock = worker_.schedule().turn_clock(),
+                            .speech = speech_};
+  auto port = inherited != nullptr ? VmPort::adopt(config, *id, network, std::move(*inherited))
+                                   : VmPort::create(config, *id, network);
   if (!port) return std::unexpected(port.error());
   VmPort& made = **port;
   const Status watched =
@@ -274,14 +283,13 @@ void PortTable::remove_one(VmPort& port) {
 }
 
 Result<std::vector<PortParcel>> PortTable::save_ports() {
-  if (ports_.empty()) return std::vector<PortParcel>{};
-  return fail(Errc::kUnsupported,
-              "vm " + ports_.begin()->first.vm + ": handing over adapters is not supported yet");
-}
-
-Status PortTable::adopt(const VmPortConfig& config, PortParcel /*parcel*/) {
-  return fail(Errc::kUnsupported,
-              to_string(config.adapter) + ": taking over adapters is not supported yet");
+  std::vector<PortParcel> parcels;
+  for (const auto& [name, port] : ports_) {
+    auto parcel = port->save();
+    if (!parcel) return std::unexpected(parcel.error());
+    parcels.push_back(std::move(*parcel));
+  }
+  return parcels;
 }
 
 void PortTable::set_connected(const model::AdapterName& name, bool connected) {

@@ -195,6 +195,8 @@ class PortTable final : private transport_channel::LocalOwners {
   std::vector<MetricGroup> shared_metrics() const;
 
  private:
+  // `inherited`: null, or what the port takes over.
+  Status add(const VmPortConfig& config, PortParcel* inherited);
   std::optional<verbs::AdapterId> find_local(verbs::SegmentId segment, const verbs::Gid& gid,
                                              verbs::GidType type) const override {
     return directory_.find_local(segment, gid, type);

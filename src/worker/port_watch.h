@@ -74,6 +74,8 @@ class PortWatch {
 
   PortWatch(model::AdapterName adapter, Speech speech);
 
+  // What was told before this object was there. REQUIRES: nothing was looked at.
+  void begin(const Sight& sight) { told_ = sight; }
   void look(const Sight& sight, const verbs::PathUse& paths, Instant now);
   // The adapter has failed, and its VMM is about to be disconnected.
   void failed(std::string_view reason, Instant now);

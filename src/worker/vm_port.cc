@@ -18,7 +18,14 @@ constexpr std::size_t kTimersPerTurn = 256;
 Result<std::unique_ptr<VmPort>> VmPort::create(const VmPortConfig& config, verbs::AdapterId id,
                                                const PortNetwork& network) {
   std::unique_ptr<VmPort> port(new VmPort(config, id, network));
-  if (Status built = port->build(); !built) return std::unexpected(built.error());
+  if (Status built = port->build(nullptr); !built) return std::unexpected(built.error());
+  return port;
+}
+
+Result<std::unique_ptr<VmPort>> VmPort::adopt(const VmPortConfig& config, verbs::AdapterId id,
+                                              const PortNetwork& network, PortParcel parcel) {
+  std::unique_ptr<VmPort> port(new VmPort(config, id, network));
+  if (Status built = port->build(&parcel); !built) return std::unexpected(built.error());
   return port;
 }
 
@@ -33,14 +40,24 @@ VmPort::VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwor
   memory_.end_mappings_through(&network_.mappings);
 }
 
-Status VmPort::build() {
+Status VmPort::build(PortParcel* inherited) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
   fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
+  Status built = inherited != nullptr ? load(*inherited) : join({});
+  if (built && inherited == nullptr) built = listen();
+  if (!built) return built;
+  device_->set_answer([this](vfio_user::ReplyToken token) {
+    if (server_) server_->answer(token);
+  });
+  return {};
+}
+
+Status VmPort::join(UniqueFd doorbell_file) {
   const TurnTime time{timers_, network_.clock};
-  auto device =
-      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, time, *fabric_);
+  auto device = device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, time,
+                                             *fabric_, std::move(doorbell_file));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   set_connected(config_.connected);
@@ -50,13 +67,15 @@ Status VmPort::build() {
   network_.hca.attach(device_->adapter());
   detach.keep();
   on_transport_ = true;
-  auto server = vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
-                                          time, *device_, memory_, interrupts_);
+  return {};
+}
+
+Status VmPort::listen() {
+  auto server =
+      vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
+                                {timers_, network_.clock}, *device_, memory_, interrupts_);
   if (!server) return std::unexpected(server.error());
   server_ = std::move(*server);
-  device_->set_answer([this](vfio_user::ReplyToken token) {
-    if (server_) server_->answer(token);
-  });
   return apply_access(config_.socket, config_.access);
 }
 

@@ -28,6 +28,7 @@
 #include "transport/roce/tap_door.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
+#include "worker/port_parcel.h"
 #include "worker/port_watch.h"
 #include "worker/tenant.h"
 
@@ -62,7 +63,17 @@ class VmPort final : public Tenant {
   // Server::listen().
   static Result<std::unique_ptr<VmPort>> create(const VmPortConfig& config, verbs::AdapterId id,
                                                 const PortNetwork& network);
+  // The same, and takes over what the engine before this one has saved: the VMM stays connected.
+  // Errors: also kInvalidArgument (the state is refused, and the text says where and why).
+  static Result<std::unique_ptr<VmPort>> adopt(const VmPortConfig& config, verbs::AdapterId id,
+                                               const PortNetwork& network, PortParcel parcel);
   ~VmPort() override;
+
+  // What another engine needs to take the adapter over. This port can go on afterwards. REQUIRES:
+  // no turn is running, and the port has not left. Errors: kIo, kResourceExhausted (descriptors).
+  Result<PortParcel> save();
+  // Another engine has taken the adapter over: its VMM is not disconnected when this port ends.
+  void abandon();
 
   // ---- Tenant ----
   bool has_work() const override;
@@ -117,7 +128,10 @@ class VmPort final : public Tenant {
 
  private:
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
-  Status build();
+  Status build(PortParcel* inherited);
+  Status join(UniqueFd doorbell_file);
+  Status load(PortParcel& inherited);
+  Status listen();
   bool take_turn(Instant now, verbs::Budget& budget);
   void end_if_fatal();
   void look(Instant now);
