@@ -23,10 +23,13 @@ class CounterSet {
   CounterSet& operator=(const CounterSet&) = delete;
 
   const std::vector<const Counter*>& all() const { return counters_; }
+  // The counter of this name, if there is one, goes on from `value`.
+  void go_on(std::string_view name, std::uint64_t value);
 
  private:
   friend class Counter;
   std::vector<const Counter*> counters_;
+  std::vector<std::uint64_t*> values_;  // of them
 };
 
 class Counter {
@@ -36,6 +39,7 @@ class Counter {
   Counter(CounterSet& set, std::string_view name, std::string_view help)
       : name_(name), help_(help) {
     set.counters_.push_back(this);
+    set.values_.push_back(&value_);
   }
   Counter(const Counter&) = delete;
   Counter& operator=(const Counter&) = delete;
@@ -53,5 +57,11 @@ class Counter {
   std::string_view help_;
   std::uint64_t value_ = 0;
 };
+
+inline void CounterSet::go_on(std::string_view name, std::uint64_t value) {
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    if (counters_[i]->name() == name) *values_[i] = value;
+  }
+}
 
 }  // namespace paravane

@@ -9,6 +9,7 @@
 #include "base/wire_int.h"
 #include "device/command_table.h"
 #include "device/pvrdma_function.h"
+#include "state/counters.h"
 
 namespace paravane::device {
 namespace {
@@ -23,11 +24,12 @@ constexpr Tag kMemoryHasFailed{4};
 constexpr Tag kRules{5};
 constexpr Tag kRegisters{6};
 constexpr Tag kLines{7};
-constexpr Tag kRegion{8};    // missing: the driver has shown none
-constexpr Tag kNotifier{9};  // this and what follows: of an active device
-constexpr Tag kObjects{10};
-constexpr Tag kCommand{11};     // missing: none is being executed
-constexpr Tag kHeldAnswer{12};  // missing: none is held back
+constexpr Tag kDeviceCounters{8};
+constexpr Tag kRegion{9};     // missing: the driver has shown none
+constexpr Tag kNotifier{10};  // this and what follows: of an active device
+constexpr Tag kObjects{11};
+constexpr Tag kCommand{12};     // missing: none is being executed
+constexpr Tag kHeldAnswer{13};  // missing: none is held back
 // Of its identity, which is the same for as long as the VM has it.
 constexpr Tag kHardwareVersion{1};
 constexpr Tag kMacAddress{2};
@@ -67,6 +69,10 @@ void PvrdmaFunction::save(state::Writer& out) {
   {
     const state::Writer::Group group(out, kLines);
     lines_.save(out);
+  }
+  {
+    const state::Writer::Group group(out, kDeviceCounters);
+    state::save(counters_.set, out);
   }
   if (!region_error_) {
     const state::Writer::Group group(out, kRegion);
@@ -111,6 +117,8 @@ void PvrdmaFunction::load(state::Reader& in) {
   registers_.load(registers);
   state::Reader lines = in.group(kLines);
   lines_.load(lines);
+  state::Reader counters = in.group(kDeviceCounters);
+  state::load(counters_.set, counters);
   if (auto region = in.group_if(kRegion)) {
     region_ = load_saved_region(*region);
     region_error_.reset();

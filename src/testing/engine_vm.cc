@@ -73,7 +73,10 @@ Status EngineVm::load(std::span<const std::byte> state, std::span<EngineQp* cons
   adapter_->load(adapter, [](const verbs::RegionKind&) { return true; });
   for (EngineQp* qp : qps) {
     auto group = in.group_if(kQueuePairState);
-    if (!group) break;
+    if (!group) {
+      in.expect(!in.good(), "a queue pair is missing");
+      break;
+    }
     qp->spec.number = static_cast<std::uint32_t>(group->number(kNumber, UINT32_MAX));
     if (!group->good()) break;
     auto made = adapter_->create_qp(qp->spec);

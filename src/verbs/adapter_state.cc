@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/wire_int.h"
+#include "state/counters.h"
 #include "verbs/adapter.h"
 #include "verbs/connection.h"
 #include "verbs/done_memory.h"
@@ -30,6 +31,7 @@ constexpr Tag kDomainNumbers{6};
 constexpr Tag kDomains{7};
 constexpr Tag kRegions{8};
 constexpr Tag kGids{9};
+constexpr Tag kAdapterCounters{10};
 // Counters that never come to their end, where peers would see a zero.
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 62;
 
@@ -66,8 +68,12 @@ void Adapter::save(Writer& out) const {
     const Writer::Group group(out, kRegions);
     regions_.save(out);
   }
-  const Writer::Group group(out, kGids);
-  gids_.save(out);
+  {
+    const Writer::Group group(out, kGids);
+    gids_.save(out);
+  }
+  const Writer::Group group(out, kAdapterCounters);
+  state::save(counters_.set, out);
 }
 
 void Adapter::load(Reader& in, const RegionRule& may_be) {
@@ -91,6 +97,8 @@ void Adapter::load(Reader& in, const RegionRule& may_be) {
   regions_.load(regions, [&](const RegionKind& kind) { return has_pd(kind.pd) && may_be(kind); });
   Reader gids = in.group(kGids);
   gids_.load(gids);
+  Reader counters = in.group(kAdapterCounters);
+  state::load(counters_.set, counters);
   in.end();
 }
 
