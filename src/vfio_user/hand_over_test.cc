@@ -1,10 +1,14 @@
 // A VMM's attachment that another process goes on with, in the middle of something. The VMM
 // notices nothing.
 
+#include <sys/socket.h>
+
+#include <array>
 #include <memory>
 #include <utility>
 
 #include "vfio_user/listener.h"
+#include "vfio_user/outbox.h"
 #include "vfio_user/requirements_test.h"
 
 namespace paravane::vfio_user {
@@ -151,6 +155,23 @@ TEST_F(VfioUserHandOver, AMappableAreaIsTheSameFile) {
   EXPECT_EQ(now().device().load_doorbell(kHeldPage), 9U);
 }
 
+// No timer of the process before comes along.
+TEST_F(VfioUserHandOver, WhatWasUnmappedIsForgottenInTheEnd) {
+  const UniqueFd file = ram(kHeldPage);
+  ASSERT_TRUE(good(client_.dma_map(file.get(), 0, 0x10000, kHeldPage)));
+  client_.set_bus_master(true);
+  ASSERT_TRUE(good(client_.dma_unmap(0x10000, kHeldPage)));
+  hand_over();
+  ExtentList extents;
+  const auto reach = [&] {
+    return now().memory().resolve(GuestAddr{0x10000}, 8, Rights::kRead, extents);
+  };
+  EXPECT_EQ(reach(), Reach::kAbsent);
+  now().pass(16s);
+  now().step();
+  EXPECT_EQ(reach(), Reach::kOutside);
+}
+
 // ---- In the middle of a message ----
 
 TEST_F(VfioUserHandOver, APartOfAMessageIsCompleted) {
@@ -195,6 +216,22 @@ TEST_F(VfioUserHandOver, DescriptorsOfAPartOfAMessageAreKept) {
   now().interrupts().signal(1);
   EXPECT_EQ(take(event0), 1U);
   EXPECT_EQ(take(event1), 1U);
+}
+
+TEST_F(VfioUserHandOver, DescriptorsThatWereLostStayLost) {
+  const UniqueFd event0 = event();
+  const std::vector<int> fds(kMaxMessageFds + 1, event0.get());
+  const SetIrqs set{.argsz = Le32(sizeof(SetIrqs)),
+                    .flags = Le32(kNoneTrigger),
+                    .index = Le32(2),
+                    .start = Le32(0),
+                    .count = Le32(0)};
+  const auto message = RawVfioClient::message(Command::kSetIrqs, 7, RawVfioClient::bytes_of(set));
+  ASSERT_TRUE(client_.send_bytes(std::span(message).first(10), fds));
+  now().step();
+  hand_over();
+  ASSERT_TRUE(client_.send_bytes(std::span(message).subspan(10)));
+  EXPECT_TRUE(refused(client_.receive(), EMFILE));
 }
 
 // Whose bytes the kernel still has.
@@ -303,6 +340,45 @@ TEST_F(VfioUserHandOver, ADescriptorOfAResponseIsSentOnce) {
     if (replies % 64 == 0) hand_over();
   }
   EXPECT_EQ(fds, sent);
+}
+
+// At each of its parts.
+TEST(OutboxHandOver, AResponseIsSentByOneAfterTheOther) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  const UniqueFd ours(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  const int least = 1;
+  ASSERT_EQ(::setsockopt(ours.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+  std::vector<std::byte> message(20000);
+  for (std::size_t i = 0; i < message.size(); ++i) message[i] = std::byte(i * 7 + i / 256);
+
+  auto outbox = std::make_unique<Outbox>();
+  Outbox::Sent sent = outbox->send(ours.get(), message, -1);
+  std::vector<std::byte> received;
+  int parts = 0;
+  while (received.size() < message.size()) {
+    if (sent == Outbox::Sent::kLater) {
+      state::Writer out;
+      outbox->save(out, {});
+      const auto bytes = out.take();
+      state::Loading loading;
+      state::Reader in(bytes, loading);
+      const std::array<int, 1> none{-1};
+      if (++parts % 2 == 0) {  // of two flushes, one is of a part
+        outbox = std::make_unique<Outbox>();
+        outbox->load(in, none);
+        ASSERT_TRUE(loading.good());
+      }
+    }
+    std::array<std::byte, 1024> chunk;
+    const ssize_t got = ::read(theirs.get(), chunk.data(), chunk.size());
+    ASSERT_GT(got, 0);
+    received.insert(received.end(), chunk.begin(), chunk.begin() + got);
+    if (outbox->pending()) sent = outbox->flush(ours.get());
+  }
+  EXPECT_GT(parts, 3);
+  EXPECT_EQ(received, message);
 }
 
 TEST_F(VfioUserHandOver, AClientThatReadsNothingHasAFreshTimeLimit) {
