@@ -29,6 +29,7 @@ void Function::answered() {
 }
 
 void Function::forget_vmm() {
+  resetting_ = false;
   memory_.unmap_all();
   interrupts_.detach_all();
   interrupts_.clear_pending();

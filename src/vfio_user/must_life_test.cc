@@ -245,6 +245,24 @@ TEST_F(VfioUserMust, M28_MemoryStaysUntilTheDeviceHasLetGo) {
   EXPECT_TRUE(rig_.server().attached());
 }
 
+// The reset that follows a VMM is over when the next one comes, however late it was.
+TEST_F(VfioUserMust, M28_TheNextVmmLosesNoInterruptToThatReset) {
+  rig_.device().defer({.resets = true});
+  client_.hang_up();
+  rig_.step();
+  rig_.server().answer(rig_.device().tokens().at(0));
+  rig_.device().defer({.writes = true});
+  client_ = rig_.attach();
+  const UniqueFd one = event();
+  ASSERT_TRUE(attach_vector(0, one));
+  rig_.interrupts().signal(0);  // latched: no bus mastering yet
+  client_.write_value<std::uint32_t>(1, 8, 1);
+  rig_.server().answer(rig_.device().tokens().at(1));
+  ASSERT_TRUE(good(client_.receive()));
+  client_.set_bus_master(true);
+  EXPECT_EQ(take(one), 1U);
+}
+
 TEST_F(VfioUserMust, M28_AHalfClosedConnectionIsOver) {
   ASSERT_EQ(::shutdown(client_.socket(), SHUT_WR), 0);
   rig_.step();
