@@ -1,6 +1,8 @@
 // A hostile VMM against the vfio-user server: framed messages with descriptors,
 // raw bytes, answers put off, clients that come and go.
 //
+// The server is handed to another process in between.
+//
 // Besides crashes it looks for broken promises: every answer belongs to the
 // oldest unanswered request, no byte comes that nobody asked for, and when the
 // VMM has gone its memory and descriptors have gone too.
@@ -16,9 +18,11 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "promise.h"
@@ -34,14 +38,14 @@ using vfio_user::Command;
 using vfio_user::Header;
 
 // What is open, by name, except what the sanitizers open for themselves: pipes
-// to a symbolizer, and this directory.
+// to a symbolizer, and this directory; and what the first signal of a process opens.
 std::vector<std::string> open_descriptors(const std::string& our_pipe) {
   std::vector<std::string> all;
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const std::string name = std::filesystem::read_symlink(entry.path(), gone).string();
     const bool foreign = (name.starts_with("pipe:") && name != our_pipe) || name.empty() ||
-                         name.starts_with("/proc/");
+                         name.starts_with("/proc/") || name == "/dev/null";
     if (!foreign) all.push_back(entry.path().filename().string() + " " + name);
   }
   return all;
@@ -82,8 +86,6 @@ class Descriptors {
 
 class Drill {
  public:
-  Drill();
-
   void run(ScriptReader script);
 
  private:
@@ -96,11 +98,12 @@ class Drill {
   void send_message(ScriptReader& script);
   void come(bool negotiated);
   void go();
+  void hand_over();
   void turn();
   void check_answers();
   void answer_all();
 
-  VfioServerRig rig_;
+  std::unique_ptr<VfioServerRig> rig_ = std::make_unique<VfioServerRig>();
   Descriptors descriptors_;
   std::optional<RawVfioClient> client_;
   std::deque<Asked> asked_;
@@ -110,19 +113,8 @@ class Drill {
   unsigned runs_ = 0;
 };
 
-Drill::Drill() {
-  rig_.device().defer({});
-  // The first signal opens what all later ones use: it is no leak.
-  vfio_user::Interrupts& interrupts = rig_.interrupts();
-  interrupts.attach(0, UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
-  interrupts.set_enabled(true);
-  interrupts.signal(0);
-  interrupts.detach_all();
-  interrupts.set_enabled(false);
-}
-
 void Drill::come(bool negotiated) {
-  client_.emplace(rig_.connect());
+  client_.emplace(rig_->connect());
   require(client_->connected());
   asked_.clear();
   framed_ = true;
@@ -137,23 +129,32 @@ void Drill::go() {
   for (int i = 0; i < 200 && quiet < 8; ++i) {
     turn();
     answer_all();
-    quiet = rig_.server().peer_pid() == 0 ? quiet + 1 : 0;
+    quiet = rig_->server().peer_pid() == 0 ? quiet + 1 : 0;
     // Its socket may hide in its own messages: then only time ends it.
-    if (i % 50 == 49) rig_.pass(std::chrono::seconds(10));
+    if (i % 50 == 49) rig_->pass(std::chrono::seconds(10));
   }
-  require(!rig_.server().attached() && rig_.server().peer_pid() == 0);
-  const GuestMemory::Usage usage = rig_.memory().usage();
-  require(usage.ranges == 0 && !rig_.memory().dma_enabled());
+  require(!rig_->server().attached() && rig_->server().peer_pid() == 0);
+  const GuestMemory::Usage usage = rig_->memory().usage();
+  require(usage.ranges == 0 && !rig_->memory().dma_enabled());
+}
+
+// Whatever the VMM is in the middle of, it notices nothing.
+void Drill::hand_over() {
+  const std::vector<std::byte> saved = rig_->save().bytes;
+  std::unique_ptr<VfioServerRig> heir = rig_->hand_over();
+  require(heir->save().bytes == saved);
+  rig_ = std::move(heir);
+  if (client_) rig_->pump(*client_);
 }
 
 void Drill::turn() {
-  rig_.step();
+  rig_->step();
   check_answers();
 }
 
 void Drill::answer_all() {
-  for (const vfio_user::ReplyToken token : rig_.device().tokens()) rig_.server().answer(token);
-  rig_.device().forget_tokens();
+  for (const vfio_user::ReplyToken token : rig_->device().tokens()) rig_->server().answer(token);
+  rig_->device().forget_tokens();
 }
 
 void Drill::check_answers() {
@@ -199,23 +200,24 @@ void Drill::act(ScriptReader& script) {
     case VmmAct::kAnswer: answer_all(); return;
     case VmmAct::kDefer: {
       const std::uint8_t mask = script.u8();
-      rig_.device().defer(
+      rig_->device().defer(
           {.writes = (mask & 1) != 0, .resets = (mask & 2) != 0, .unmaps = (mask & 4) != 0});
       return;
     }
-    case VmmAct::kSignal: rig_.interrupts().signal(script.u8() % FakePciDevice::kVectors); return;
-    case VmmAct::kPassTime: rig_.pass(std::chrono::milliseconds(script.u16())); return;
+    case VmmAct::kSignal: rig_->interrupts().signal(script.u8() % FakePciDevice::kVectors); return;
+    case VmmAct::kPassTime: rig_->pass(std::chrono::milliseconds(script.u16())); return;
     case VmmAct::kReconnect:
       go();
       come((script.u8() & 1) != 0);
       return;
     case VmmAct::kSecondComes: {
-      RawVfioClient second = rig_.connect();
+      RawVfioClient second = rig_->connect();
       second.negotiate();
       return;
     }
+    case VmmAct::kHandOver: hand_over(); return;
     case VmmAct::kDisconnect:
-    case VmmAct::kCount: rig_.server().disconnect("the script says so"); return;
+    case VmmAct::kCount: rig_->server().disconnect("the script says so"); return;
   }
 }
 
@@ -223,12 +225,12 @@ void Drill::run(ScriptReader script) {
   come((script.u8() & 1) != 0);
   for (int acts = 0; acts < 500 && !script.at_end(); ++acts) act(script);
   for (int i = 0; i < 8; ++i) turn();
-  rig_.device().defer({});
+  rig_->device().defer({});
   go();
-  rig_.device().clear_log();
+  rig_->device().clear_log();
   if (runs_++ % 64 != 0) return;
-  rig_.pass(std::chrono::seconds(10));  // refused clients are dropped
-  for (int i = 0; i < 4; ++i) rig_.step();
+  rig_->pass(std::chrono::seconds(10));  // refused clients are dropped
+  for (int i = 0; i < 4; ++i) rig_->step();
   const std::vector<std::string> now = open_descriptors(descriptors_.pipe_name());
   if (descriptors_at_rest_ == 0) descriptors_at_rest_ = now.size();
   if (now.size() <= descriptors_at_rest_) return;

@@ -25,6 +25,7 @@ enum class VmmAct : std::uint8_t {
   kReconnect,    // the VMM goes and comes again
   kSecondComes,  // another VMM tries
   kDisconnect,   // the operator ends it
+  kHandOver,     // another process goes on with the server
   kCount,
 };
 

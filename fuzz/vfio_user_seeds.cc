@@ -103,6 +103,7 @@ std::vector<std::byte> interrupts() {
   set_irqs(script, 0x24, 2, 0, 1, 0);
   set_irqs(script, 0x24, 2, 0, 3, 3);
   script.act(VmmAct::kSignal, 1);
+  script.act(VmmAct::kHandOver);
   set_irqs(script, 0x24, 2, 1, 1, 1);
   set_irqs(script, 0x21, 2, 0, 3, 0);
   set_irqs(script, 0x24, 3, 0, 1, 1);
@@ -116,6 +117,7 @@ std::vector<std::byte> answers_put_off() {
   script.act(VmmAct::kDefer, 7);
   write_region(script, 1, 8, Le32(1));
   unmap(script, 0, kPage);
+  script.act(VmmAct::kHandOver);
   script.act(VmmAct::kAnswer);
   script.act(VmmAct::kTurn);
   script.act(VmmAct::kAnswer);
@@ -132,6 +134,7 @@ std::vector<std::byte> comings_and_goings() {
   script.act(VmmAct::kSecondComes);
   script.raw(std::as_bytes(std::span(&half, 1)));
   script.act(VmmAct::kTurn);
+  script.act(VmmAct::kHandOver);
   script.act(VmmAct::kReconnect, 0);
   script.act(VmmAct::kPassTime, 0xFF);
   script.act(VmmAct::kTurn);
