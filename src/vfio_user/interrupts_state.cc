@@ -43,7 +43,7 @@ void Interrupts::load(Reader& in, Descriptors& descriptors) {
     vector.pending = one.flag(kSignalWaits);
     vector.eventfd = descriptors.load_if(one, kEventfd);
     one.end();
-    one.expect(!vector.eventfd || prepare_eventfd(vector.eventfd.get()), "this is no eventfd");
+    one.expect(!vector.eventfd || prepare_eventfd(vector.eventfd.get()), "this is not an eventfd");
     one.expect(!vector.pending || !enabled_ || !vector.eventfd, "a signal waits for nothing");
   }
   in.end();

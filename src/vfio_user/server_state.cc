@@ -119,7 +119,7 @@ void ServerImpl::load_client(Reader& in, Descriptors& descriptors) {
   UniqueFd socket = descriptors.load(in, kClientSocket);
   if (!in.good()) return;
   if (!in.expect(is_socket_of(config_.socket_path, socket.get(), SocketKind::kAccepted),
-                 "this socket is no client's")) {
+                 "this is not a client's socket")) {
     return;
   }
   const int pid = pid_of_peer(socket.get());
