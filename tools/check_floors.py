@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "privsep": ["base", "json", "model", "api"],
     "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
-    "worker": ["base", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
+    "worker": ["base", "state", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],

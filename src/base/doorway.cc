@@ -27,6 +27,11 @@ Status Doorway::open(UniqueFd listener) {
   return listener_ ? watch() : Status{};
 }
 
+Status Doorway::hold(bool held) {
+  unwatch();
+  return held || !listener_ ? Status{} : watch();
+}
+
 void Doorway::keep_reserve(OnClient refuse) {
   refuse_ = std::move(refuse);
   reserve_.take();

@@ -45,6 +45,11 @@ class Doorway {
   // Replaces the previous listener. `listener` is a listening, non-blocking socket; if it is empty,
   // no clients are accepted. Errors: kIo.
   Status open(UniqueFd listener);
+  // Accepts no clients until it is called with false; they wait in the socket's backlog. Errors:
+  // kIo.
+  Status hold(bool held);
+  // The listening socket, which stays ours; -1: there is none.
+  int listener() const { return listener_.get(); }
   // Keeps a descriptor in reserve from now on. A client that could not be accepted otherwise is
   // accepted with it and passed to `refuse`, which must tell the client the reason and close it
   // before it returns.

@@ -8,12 +8,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "model/adapter_name.h"
+#include "state/image.h"
 
 namespace paravane::worker {
+
+// The format of PortParcel::state. An engine reads that of its own release alone.
+inline constexpr std::uint32_t kPortStateFormat = state::kFormat;
 
 struct PortParcel {
   model::AdapterName adapter;

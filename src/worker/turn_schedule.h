@@ -43,6 +43,8 @@ class TurnSchedule {
   // One round. True: a tenant worked, or was deferred.
   bool round();
 
+  // Reads the clock without a round.
+  void tell_time() { turn_clock_.now = clock_(); }
   // When the last round ended, so that callers need not read the clock again.
   Instant time() const { return turn_clock_.now; }
   // The time for code that is called within a turn.

@@ -57,19 +57,24 @@ Worker::Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop)
       loop_(std::move(loop)),
       mailbox_([this] {
         loop_->wake();
+        posted_.fetch_add(1);
+        posted_.notify_one();
         turns_.expect();
       }),
       schedule_(config.turn, read_clock, read_processor_time),
       spin_(config.spin, config.spin_for, usable_processors()),
       stall_(config.stall),
+      begun_(!config.waits_for_begin),
       thread_([this] { run(); }) {
   if (config_.on_held) {
     watch_.emplace(
-        turns_, config_.held_after, [this] { return mailbox_.waiting(); }, config_.on_held);
+        turns_, config_.held_after, [this] { return !frozen_ && mailbox_.waiting(); },
+        config_.on_held);
   }
 }
 
 Worker::~Worker() {
+  thaw();
   // A message, since the wake alone may be used up by a look at the sockets.
   mailbox_.post([this] { stopping_ = true; });
   mailbox_.close();
@@ -96,6 +101,10 @@ void Worker::run() {
   while (true) {
     deliver();
     if (stopping_) return;
+    if (!begun_) {
+      wait_for_message();
+      continue;
+    }
     runs_in_memory([this] { look_at_sockets(schedule_.time()); });
     const bool worked = schedule_.round();
     counters_.rounds.add();
@@ -104,6 +113,33 @@ void Worker::run() {
     stall_for_test(schedule_.time());
     rest(schedule_.time(), worked);
   }
+}
+
+// Sockets that are watched already would wake a loop again and again.
+void Worker::wait_for_message() {
+  turns_.falls_asleep();
+  const std::uint32_t seen = posted_.load();
+  if (!mailbox_.waiting()) posted_.wait(seen);
+  schedule_.tell_time();
+  turns_.wakes_up();
+}
+
+bool Worker::freeze(std::function<void()> act) {
+  standstill_ = std::make_shared<Standstill>();
+  const bool posted = post([this, still = standstill_, act = std::move(act)] {
+    turns_.falls_asleep();  // nothing is due until the thaw
+    still->keep(act);
+    turns_.wakes_up();
+  });
+  frozen_ = true;
+  return posted && standstill_->wait(kFreezeLimit);
+}
+
+void Worker::thaw() {
+  if (!standstill_) return;
+  frozen_ = false;
+  standstill_->end();
+  standstill_.reset();
 }
 
 void Worker::deliver() {

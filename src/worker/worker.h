@@ -8,7 +8,9 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "worker/spin_policy.h"
+#include "worker/standstill.h"
 #include "worker/turn_count.h"
 #include "worker/turn_schedule.h"
 #include "worker/turn_watch.h"
@@ -38,6 +41,8 @@ struct WorkerConfig {
   // separate thread. Empty: no notification.
   TurnWatch::Tell on_held{};
   Duration held_after = std::chrono::seconds(5);
+  // Gives no turns and reads no sockets until begin_turns(); messages are carried out.
+  bool waits_for_begin = false;
   // Called on the worker's thread when messages were not carried out for lack of memory.
   std::function<void()> on_lost{};
 };
@@ -67,6 +72,17 @@ class Worker {
   auto ask(Function function) {
     return mailbox_.ask(std::move(function), kAskLimit);
   }
+  // Ends WorkerConfig::waits_for_begin.
+  void begin_turns() {
+    post([this] { begun_ = true; });
+  }
+
+  // Runs `act` on the worker's thread, which stands still afterwards until thaw(): no turn, no
+  // message, no socket. Waits for it; false: `act` did not run, since the worker did not respond in
+  // time or memory ran out. The thread that freezes thaws, also after false.
+  bool freeze(std::function<void()> act);
+  void thaw();
+
   // Null: no notification.
   const TurnState* turn_state() const { return watch_ ? &watch_->state() : nullptr; }
 
@@ -77,9 +93,11 @@ class Worker {
 
  private:
   static constexpr std::chrono::milliseconds kAskLimit{5000};
+  static constexpr std::chrono::milliseconds kFreezeLimit{1000};
 
   Worker(const WorkerConfig& config, std::unique_ptr<EventLoop> loop);
   void run();
+  void wait_for_message();
   void prepare_thread() const;
   void deliver();
   void look_at_sockets(Instant now);
@@ -95,7 +113,11 @@ class Worker {
   WorkerCounters counters_;
   LimitedLog complaints_;
   Instant next_socket_look_{};
-  bool stopping_ = false;  // worker thread
+  bool stopping_ = false;                   // worker thread
+  bool begun_ = true;                       // likewise
+  std::atomic<std::uint32_t> posted_{0};    // counts on; what a worker that has not begun waits for
+  std::shared_ptr<Standstill> standstill_;  // of the thread that freezes
+  std::atomic<bool> frozen_{false};
   TurnCount turns_;
   std::optional<TurnWatch> watch_;
   std::thread thread_;  // last: starts when everything else is there
