@@ -81,7 +81,8 @@ EventPage EventLog::wait(const EventQuery& query, std::chrono::milliseconds pati
   ++waiting_;
   const auto until = std::chrono::steady_clock::now() + patience;
   EventQuery rest = query;
-  while (!has_news() && !closed_) {
+  const std::uint64_t releases = releases_;
+  while (!has_news() && !closed_ && releases == releases_) {
     // What was looked at and was of no interest is not looked at again.
     rest.after = page.next_after;
     rest.boot = boot_;
@@ -90,6 +91,14 @@ EventPage EventLog::wait(const EventQuery& query, std::chrono::milliseconds pati
   }
   --waiting_;
   return page;
+}
+
+void EventLog::release_readers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++releases_;
+  }
+  added_.notify_all();
 }
 
 void EventLog::close() {

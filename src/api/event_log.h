@@ -68,6 +68,8 @@ class EventLog {
   // The same, but waits up to `patience` for the first matching event. Does not wait if the maximum
   // number of readers is already waiting.
   EventPage wait(const EventQuery& query, std::chrono::milliseconds patience);
+  // Makes the readers that wait now return.
+  void release_readers();
   // Makes waiting readers return. Later readers do not wait.
   void close();
 
@@ -93,6 +95,7 @@ class EventLog {
   std::uint64_t last_ = 0;  // the last number
   std::size_t waiting_ = 0;
   bool closed_ = false;
+  std::uint64_t releases_ = 0;
   Totals totals_;
 };
 

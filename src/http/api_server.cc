@@ -1,5 +1,6 @@
 #include "http/api_server.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -73,6 +74,37 @@ Result<std::unique_ptr<ApiServer>> ApiServer::listen(const settings::ApiConfig& 
   if (::listen(socket.get(), kBacklog) != 0) return cannot("listen on", config.socket);
   auto door =
       HttpDoor::open({.name = "api", .threads = config.threads}, std::move(socket), handler);
+  if (!door) return std::unexpected(door.error());
+  server->door_ = std::move(*door);
+  return server;
+}
+
+Status ApiServer::check_listener(const settings::ApiConfig& config, const UniqueFd& listener) {
+  int listens = 0;
+  int type = 0;
+  socklen_t size = sizeof listens;
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  const bool good =
+      ::getsockopt(listener.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 &&
+      listens == 1 && ::getsockopt(listener.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+      type == SOCK_STREAM &&
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+      address.sun_family == AF_UNIX && length < sizeof address &&
+      config.socket == static_cast<const char*>(address.sun_path) &&
+      (::fcntl(listener.get(), F_GETFL) & O_NONBLOCK) != 0;
+  if (good) return {};
+  return fail(Errc::kInvalidArgument,
+              fmt::format("not the listening socket {}", config.socket.string()));
+}
+
+Result<std::unique_ptr<ApiServer>> ApiServer::take_over(const settings::ApiConfig& config,
+                                                        UniqueFd listener,
+                                                        api::RequestHandler& handler) {
+  if (Status good = check_listener(config, listener); !good) return std::unexpected(good.error());
+  std::unique_ptr<ApiServer> server(new ApiServer(config.socket));
+  auto door =
+      HttpDoor::open({.name = "api", .threads = config.threads}, std::move(listener), handler);
   if (!door) return std::unexpected(door.error());
   server->door_ = std::move(*door);
   return server;

@@ -10,6 +10,7 @@
 #include "api/api_handler.h"
 #include "base/result.h"
 #include "base/socket_access.h"
+#include "base/unique_fd.h"
 #include "http/http_door.h"
 #include "settings/config.h"
 
@@ -22,6 +23,16 @@ class ApiServer {
   static Result<std::unique_ptr<ApiServer>> listen(const settings::ApiConfig& config,
                                                    const SocketAccess& access,
                                                    api::RequestHandler& handler);
+  // Serves on a socket that another process has made by listen(), and that has ended or will not
+  // accept on it any more. Errors: kInvalidArgument (it is no such socket), kIo.
+  static Result<std::unique_ptr<ApiServer>> take_over(const settings::ApiConfig& config,
+                                                      UniqueFd listener,
+                                                      api::RequestHandler& handler);
+  // Whether it is the listening socket of these settings. Errors: kInvalidArgument.
+  static Status check_listener(const settings::ApiConfig& config, const UniqueFd& listener);
+
+  HttpDoor& door() { return *door_; }
+
   // Answers the requests in progress, then stops and removes the socket file.
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;

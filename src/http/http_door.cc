@@ -69,6 +69,7 @@ void HttpDoor::keep_door() {
   pthread_setname_np(pthread_self(), (config_.name + "-door").c_str());
   while (!stopping_.load()) {
     const Instant now = std::chrono::steady_clock::now();
+    keep_held(now);
     lobby_.drop_late(now);
     timers_.run_due(now);
     const Instant next = std::min(lobby_.next_deadline(), timers_.next_deadline());
@@ -79,6 +80,26 @@ void HttpDoor::keep_door() {
       std::this_thread::sleep_for(kPause);
     }
   }
+}
+
+void HttpDoor::pause() {
+  paused_.store(true);
+  loop_->wake();
+}
+
+void HttpDoor::resume() {
+  paused_.store(false);
+  loop_->wake();
+}
+
+void HttpDoor::keep_held(Instant now) {
+  const bool wanted = paused_.load();
+  if (wanted == held_.load()) return;
+  if (const Status held = doorway_.hold(wanted); !held) {
+    complaints_.error(now, "{}: {}", config_.name, held.error().message);
+    return;
+  }
+  held_.store(wanted);
 }
 
 Status HttpDoor::look(std::optional<Duration> wait) {
@@ -98,7 +119,9 @@ void HttpDoor::take_in(UniqueFd client) {
 }
 
 void HttpDoor::hand_over(ApiRequest request) {
+  ++open_requests_;
   if (runs_in_memory([&] { queue_.put(std::move(request)); })) return;
+  --open_requests_;
   tell_and_close(std::move(request.client), without_memory_);
 }
 
@@ -107,9 +130,10 @@ void HttpDoor::serve() {
   while (auto request = queue_.take()) {
     if (!has_memory_reserve()) {  // what is under way needs what there is
       tell_and_close(std::move(request->client), without_memory_);
-      continue;
+    } else {
+      serve_http(std::move(request->client), request->bytes, handler_, without_memory_);
     }
-    serve_http(std::move(request->client), request->bytes, handler_, without_memory_);
+    --open_requests_;
   }
 }
 

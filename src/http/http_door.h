@@ -43,12 +43,22 @@ class HttpDoor {
                                                 api::RequestHandler& handler);
   // Answers the requests in progress, then stops.
   ~HttpDoor();
+  // ---- Any thread: another process is to answer on the same socket ----
+  // Accepts no clients until resume(). Requests that are complete are answered.
+  void pause();
+  void resume();
+  // Whether the door is paused and all requests are answered.
+  bool is_idle() const { return held_.load() && open_requests_.load() == 0; }
+  // The listening socket, which stays ours.
+  int listener() const { return doorway_.listener(); }
+
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
 
  private:
   HttpDoor(HttpDoorConfig config, std::unique_ptr<EventLoop> loop, api::RequestHandler& handler);
   void keep_door();
+  void keep_held(Instant now);
   Status look(std::optional<Duration> wait);
   void take_in(UniqueFd client);
   void hand_over(ApiRequest request);
@@ -59,6 +69,9 @@ class HttpDoor {
   const std::string without_descriptors_;  // the response when descriptors have run out
   const std::string without_memory_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> paused_{false};    // as wanted
+  std::atomic<bool> held_{false};      // as the door's thread has it
+  std::atomic<int> open_requests_{0};  // complete and not answered
   RequestQueue queue_;
   std::unique_ptr<EventLoop> loop_;  // the door's
   RequestLobby lobby_;
