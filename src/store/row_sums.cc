@@ -82,17 +82,19 @@ std::string text_sum(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-bool prepare_row_sums(sqlite3* db) {
+bool prepare_row_sums(sqlite3* db, RowSumsIn where) {
   const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
   if (sqlite3_create_function(db, "text_sum", 1, flags, nullptr, text_sum_of, nullptr, nullptr) !=
       SQLITE_OK) {
     return false;
   }
-  std::string sql = fmt::format("BEGIN IMMEDIATE; {}", kMakeTable);
-  for (const Table& table : kTables) {
-    sql += in_the_file(table) + missing_sums(table) + in_the_connection(table);
+  std::string sql;
+  if (where == RowSumsIn::kFile) {
+    sql = fmt::format("BEGIN IMMEDIATE; {}", kMakeTable);
+    for (const Table& table : kTables) sql += in_the_file(table) + missing_sums(table);
   }
-  sql += "COMMIT;";
+  for (const Table& table : kTables) sql += in_the_connection(table);
+  if (where == RowSumsIn::kFile) sql += "COMMIT;";
   return sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,12 @@ namespace paravane::store {
 // sums.
 std::string text_sum(std::string_view text);
 
+// Where sums are prepared: in the file and for this connection, or for this connection alone, which
+// changes nothing in the file.
+enum class RowSumsIn : std::uint8_t { kFile, kConnection };
+
 // Creates the table, the triggers and the missing sums. REQUIRES: the tables have the newest
-// schema. False: SQLite's error says why.
-bool prepare_row_sums(sqlite3* db);
+// schema; for kConnection, another program has prepared the file. False: SQLite's error says why.
+bool prepare_row_sums(sqlite3* db, RowSumsIn where);
 
 }  // namespace paravane::store

@@ -120,10 +120,11 @@ model::ApiError Store::failure(const char* what) const {
           .remedy = std::move(remedy)};
 }
 
-model::ApiResult<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file) {
+model::ApiResult<std::unique_ptr<Store>> Store::open(const std::filesystem::path& file,
+                                                     StoreUse use) {
   std::unique_ptr<Store> store(new Store(file));
   if (auto connected = store->connect(); !connected) return std::unexpected(connected.error());
-  if (auto ready = store->prepare_schema(); !ready) return std::unexpected(ready.error());
+  if (auto ready = store->prepare_schema(use); !ready) return std::unexpected(ready.error());
   return store;
 }
 
@@ -141,12 +142,25 @@ model::ApiResult<void> Store::connect() {
   return execute(kSetUp);
 }
 
-model::ApiResult<void> Store::prepare_schema() {
-  int version = 0;
-  {
-    Statement query(*this, "PRAGMA user_version");
-    if (query.step() != SQLITE_ROW) return std::unexpected(failure("read the state"));
-    version = query.column_int(0);
+void Store::allow_changes() {
+  sqlite3_exec(db_, "PRAGMA query_only=OFF;", nullptr, nullptr, nullptr);
+}
+
+model::ApiResult<int> Store::schema() {
+  Statement query(*this, "PRAGMA user_version");
+  if (query.step() != SQLITE_ROW) return std::unexpected(failure("read the state"));
+  return query.column_int(0);
+}
+
+model::ApiResult<void> Store::prepare_schema(StoreUse use) {
+  const auto found = schema();
+  if (!found) return std::unexpected(found.error());
+  const int version = *found;
+  if (use == StoreUse::kTakeOver && version != kStoreVersion) {
+    return model::refuse(model::ApiErrorCode::kStore,
+                         fmt::format("{} has schema {}, and this program writes schema {}",
+                                     file_.string(), version, kStoreVersion),
+                         "Restart paravaned to change to this release.");
   }
   if (version > kStoreVersion) {
     return model::refuse(
@@ -161,7 +175,9 @@ model::ApiResult<void> Store::prepare_schema() {
                                steps_from(version), kStoreVersion)
                        .c_str());
   }
-  if (made && !prepare_row_sums(db_)) made = std::unexpected(failure("write the state"));
+  const auto sums = use == StoreUse::kServe ? RowSumsIn::kFile : RowSumsIn::kConnection;
+  if (made && !prepare_row_sums(db_, sums)) made = std::unexpected(failure("write the state"));
+  if (made && use == StoreUse::kTakeOver) made = execute("PRAGMA query_only=ON;");
   if (!made && sqlite3_get_autocommit(db_) == 0) {
     sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
   }

@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -33,11 +34,20 @@ namespace paravane::store {
 // the tables of version 4, whose program (0.1.0) would report the authority's book as damaged.
 inline constexpr int kStoreVersion = 5;
 
+// What a store is opened for.
+enum class StoreUse : std::uint8_t {
+  kServe,     // by the engine that serves VMs
+  kTakeOver,  // by one that will, after the engine that serves VMs now and has it open, too
+};
+
 class Store final : public NetworkInventory {
  public:
   // Creates the file if it does not exist; its directory must exist. Errors: kNoSpace, kStore (the
-  // file cannot be opened, is damaged, or has a newer version).
-  static model::ApiResult<std::unique_ptr<Store>> open(const std::filesystem::path& file);
+  // file cannot be opened, is damaged, or has a newer version; for kTakeOver, any other version).
+  // With kTakeOver, every change fails until allow_changes().
+  static model::ApiResult<std::unique_ptr<Store>> open(const std::filesystem::path& file,
+                                                       StoreUse use = StoreUse::kServe);
+  void allow_changes();
   ~Store() override;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -98,7 +108,8 @@ class Store final : public NetworkInventory {
  private:
   explicit Store(std::filesystem::path file) : file_(std::move(file)) {}
   model::ApiResult<void> connect();
-  model::ApiResult<void> prepare_schema();
+  model::ApiResult<void> prepare_schema(StoreUse use);
+  model::ApiResult<int> schema();
   model::ApiResult<void> execute(const char* sql);
   struct Rows;
   using Take = std::function<Status(const std::string& name, const nlohmann::json& value)>;
