@@ -11,6 +11,8 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/version.h"
+#include "keeper/heir_start.h"
 #include "privsep/dialer.h"
 #include "privsep/machine_line.h"
 #include "privsep/roce_port_note.h"
@@ -50,7 +52,8 @@ Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Setti
       settings_(std::move(settings)),
       local_switches_(std::move(switches)),
       machine_(std::move(machine)),
-      etcd_(settings_.config, settings_.account) {}
+      etcd_(settings_.config, settings_.account),
+      succession_(*this, kVersion) {}
 
 ExitStatus Keeper::run() {
   if (Status watching = watch(); !watching) {
@@ -66,6 +69,8 @@ ExitStatus Keeper::run() {
     etcd_.step(now());
     if (switches_) switches_->step(now());
     give_roce_ports();
+    succession_.step(now());
+    stop_when_certain();
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
@@ -73,7 +78,7 @@ ExitStatus Keeper::run() {
 
 // Until something is due without news; nullopt: nothing.
 std::optional<Duration> Keeper::pause() const {
-  Instant next = std::min(sockets_->next_deadline(), etcd_.next_step());
+  Instant next = std::min({sockets_->next_deadline(), etcd_.next_step(), succession_.next_step()});
   if (switches_) next = std::min(next, switches_->next_step());
   if (next == kNever) return std::nullopt;
   return std::max(next - now(), Duration{});
@@ -91,6 +96,17 @@ Status Keeper::watch() {
           return link_.send({.kind = privsep::Note::Kind::kSwitchNews, .text = std::move(news)});
         });
   }
+  make_sockets();
+  auto signals = open_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
+  if (!signals) return std::unexpected(signals.error());
+  signals_ = std::move(*signals);
+  Status watched = loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signal(); });
+  if (!watched) return watched;
+  return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
+}
+
+// Another one forgets what the last engine has asked for, so its successor is not answered.
+void Keeper::make_sockets() {
   sockets_ = std::make_unique<SocketMaker>(
       *loop_,
       SocketMakerConfig{
@@ -100,12 +116,6 @@ Status Keeper::watch() {
           .vmkernel =
               [this] { return switches_ ? switches_->addresses() : std::vector<Ipv4Interface>(); }},
       [this](std::string_view id, Result<UniqueFd> socket) { answer(id, std::move(socket)); });
-  auto signals = open_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
-  if (!signals) return std::unexpected(signals.error());
-  signals_ = std::move(*signals);
-  Status watched = loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signal(); });
-  if (!watched) return watched;
-  return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
 }
 
 void Keeper::on_signal() {
@@ -114,8 +124,17 @@ void Keeper::on_signal() {
   switch (*number) {
     case SIGHUP: reload_log_level(); return;
     case SIGCHLD: look_for_end(); return;
-    default: stop_engine(*number);
+    default:
+      succession_.give_up("the daemon is stopping", now());
+      stop_signal_ = *number;
+      stop_when_certain();
   }
+}
+
+// While an upgrade is under way, it is not certain which engine there is to stop.
+void Keeper::stop_when_certain() {
+  if (stop_signal_ == 0 || succession_.is_busy()) return;
+  stop_engine(std::exchange(stop_signal_, 0));
 }
 
 void Keeper::stop_engine(int number) {
@@ -153,10 +172,27 @@ void Keeper::give_roce_ports() {
 
 void Keeper::look_for_end() {
   etcd_.look_for_end(now());
+  look_for_heirs_end();
   int status = 0;
   if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
-  ended_ = judge(status);
+  if (succession_.on_engine_ended(now())) return;
+  ended_ = succession_.is_lost() ? ExitStatus::kFailed : judge(status);
+}
+
+void Keeper::look_for_heirs_end() {
+  int status = 0;
+  if (!heir_) return;
+  if (::waitpid(heir_->pid, &status, WNOHANG) != heir_->pid) return on_heir_notes();
+  heir_->pid = 0;
+  on_heir_notes();  // its last ones
+  close_heir();
+  succession_.on_heir_ended(settings_.program.string() + " " + print_end(status), now());
+}
+
+void Keeper::close_heir() {
+  loop_->unwatch(heir_->link.fd());
+  heir_.reset();
 }
 
 void Keeper::on_notes() {
@@ -180,7 +216,11 @@ bool Keeper::take_note(Heard& heard) {
   if (!note || !*note) return false;
   switch ((*note)->kind) {
     case privsep::Note::Kind::kReady:
-      if (!std::exchange(told_ready_, true)) notifier_.ready((*note)->text);
+      if (std::exchange(told_ready_, true)) {
+        heard.status = (*note)->text;  // of an engine that has taken over
+      } else {
+        notifier_.ready((*note)->text);
+      }
       break;
     case privsep::Note::Kind::kStatus: heard.status = (*note)->text; break;
     case privsep::Note::Kind::kSwitchPlan: heard.switch_plan = (*note)->text; break;
@@ -200,18 +240,93 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kMachineReport:
     case privsep::Note::Kind::kSwitchNews:
     case privsep::Note::Kind::kRocePort: break;  // not the engine's to say
+    case privsep::Note::Kind::kUpgrade:
+    case privsep::Note::Kind::kHeirReady:
+    case privsep::Note::Kind::kHandOver:
+    case privsep::Note::Kind::kTaken:
+    case privsep::Note::Kind::kCannot:
+    case privsep::Note::Kind::kLetGo:
+    case privsep::Note::Kind::kGo:
+    case privsep::Note::Kind::kResume: succession_.on_engine_note(**note, now()); break;
   }
   return true;
 }
 
-void Keeper::reload_log_level() const {
+void Keeper::on_heir_notes() {
+  for (int i = 0; i < kNotesAtOnce && heir_; ++i) {
+    const auto note = heir_->link.receive();
+    if (!note) loop_->unwatch(heir_->link.fd());
+    if (!note || !*note) break;
+    succession_.on_heir_note(**note, now());
+  }
+  noted_ = true;
+}
+
+Status Keeper::start_heir() {
+  auto started = keeper::start_heir(
+      {.program = settings_.program, .config_file = settings_.file, .config_text = settings_.text});
+  if (!started) return std::unexpected(started.error());
+  heir_.emplace(Heir{
+      .pid = started->pid, .link = std::move(started->link), .estate = std::move(started->estate)});
+  return loop_->watch(heir_->link.fd(), EPOLLIN, [this](std::uint32_t) { on_heir_notes(); });
+}
+
+bool Keeper::tell_heir(const privsep::Note& note) {
+  return heir_ && heir_->link.send(note);
+}
+
+bool Keeper::give_estate_line(const privsep::Note& note) {
+  if (!heir_) return false;
+  const UniqueFd line = std::move(heir_->estate);  // the keeper has no side of it afterwards
+  return link_.send(note, line);
+}
+
+// Its end is reported by SIGCHLD afterwards.
+bool Keeper::is_heir_alive() {
+  siginfo_t ended{};
+  if (!heir_ || heir_->pid == 0) return false;
+  const auto pid = static_cast<id_t>(heir_->pid);
+  return ::waitid(P_PID, pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
+}
+
+void Keeper::kill_engine() {
+  stop_engine(SIGKILL);
+}
+
+void Keeper::kill_heir() {
+  if (!heir_ || heir_->pid == 0) return;
+  heir_->estate.reset();
+  if (::kill(heir_->pid, SIGKILL) == 0) return;
+  // As in stop_engine().
+  loop_->unwatch(heir_->link.fd());
+  heir_->link.close();
+}
+
+void Keeper::succeed() {
+  if (!heir_) return;
+  loop_->unwatch(link_.fd());
+  loop_->unwatch(heir_->link.fd());
+  engine_ = heir_->pid;
+  link_ = std::move(heir_->link);
+  heir_.reset();
+  make_sockets();
+  if (switches_) switches_->take_back_all();
+  const Status watched = loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
+  if (!watched) log::error("keeper: {}", watched.error().message);
+  if (!log_level_.empty()) {
+    link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = log_level_});
+  }
+}
+
+void Keeper::reload_log_level() {
   if (settings_.file.empty()) return;
   const Result<settings::Config> fresh = settings::load_config(settings_.file);
   if (!fresh) {
     log::error("cannot reload the configuration: {}", fresh.error().message);
     return;
   }
-  link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = fresh->log.level});
+  log_level_ = fresh->log.level;
+  link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = log_level_});
 }
 
 }  // namespace paravane::keeper

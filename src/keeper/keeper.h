@@ -5,12 +5,13 @@
 // It forwards signals, reloads settings, and reports to the service manager. It also performs the
 // tasks that the engine has no permission for. These are to create sockets to other hosts, create
 // and repair the distributed switches, read the hardware inventory, and run etcd. It exits when the
-// engine has ended.
+// engine has ended, unless another engine has taken over from it (keeper/succession.h).
 
 #pragma once
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,13 +22,14 @@
 #include "keeper/etcd_service.h"
 #include "keeper/notify.h"
 #include "keeper/socket_maker.h"
+#include "keeper/succession.h"
 #include "keeper/switch_follower.h"
 #include "privsep/machine_looker.h"
 #include "privsep/process_link.h"
 
 namespace paravane::keeper {
 
-class Keeper {
+class Keeper : private SuccessionHands {
  public:
   // The settings that the engine was started with. `file` is empty if there is no configuration
   // file.
@@ -35,6 +37,9 @@ class Keeper {
     settings::Config config;
     std::string file;
     settings::EngineAccount account;
+    std::string text{};  // of the file, as it was read
+    std::filesystem::path
+        program{};  // of the daemon, for an engine that takes over; empty: unknown
   };
   // `switches` creates them when the engine asks; null: not supported. `machine`, likewise,
   // reads the hardware inventory of this host.
@@ -50,7 +55,9 @@ class Keeper {
   Status watch();
   void on_signal();
   void stop_engine(int number);
+  void stop_when_certain();
   void on_notes();
+  void on_heir_notes();
   // The last message of each kind, since an engine may send them without pause.
   struct Heard {
     std::optional<std::string> status;
@@ -59,9 +66,21 @@ class Keeper {
   };
   // False: there was none.
   bool take_note(Heard& heard);
-  void reload_log_level() const;
+  void reload_log_level();
   void give_roce_ports();
   void look_for_end();
+  void look_for_heirs_end();
+  void make_sockets();
+  void close_heir();
+  // ---- SuccessionHands ----
+  Status start_heir() override;
+  bool tell_engine(const privsep::Note& note) override { return link_.send(note); }
+  bool tell_heir(const privsep::Note& note) override;
+  bool give_estate_line(const privsep::Note& note) override;
+  bool is_heir_alive() override;
+  void kill_engine() override;
+  void kill_heir() override;
+  void succeed() override;
   void answer(std::string_view id, Result<UniqueFd> socket) const;
   std::optional<Duration> pause() const;
 
@@ -80,6 +99,15 @@ class Keeper {
   bool told_ready_ = false;
   bool told_stopping_ = false;
   std::optional<ExitStatus> ended_;
+  Succession succession_;
+  struct Heir {
+    pid_t pid = 0;
+    privsep::ProcessLink link;
+    UniqueFd estate;  // the engine's side of the estate line, until it is given
+  };
+  std::optional<Heir> heir_;
+  std::string log_level_;  // empty: as at the start
+  int stop_signal_ = 0;    // to be passed on; 0: none
 };
 
 }  // namespace paravane::keeper

@@ -22,6 +22,8 @@ class LocalSwitches : public privsep::SwitchMaker {
   virtual std::vector<OpenedRocePort> take_opened_ports() { return {}; }
   // The engine did not get a port.
   virtual void take_back(const OpenedRocePort& /*port*/) {}
+  // Another engine runs, which has none of the ports.
+  virtual void take_back_all() {}
   // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };

@@ -47,6 +47,8 @@ class RocePorts {
   std::vector<OpenedRocePort> take_opened() { return std::exchange(opened_, {}); }
   // The engine did not get a port. The next make() opens it again.
   void take_back(const OpenedRocePort& port) { given_.erase({port.vm, port.adapter}); }
+  // Another engine runs, which has none of the ports. The next make() opens all again.
+  void take_back_all() { given_.clear(); }
 
  private:
   using Adapter = std::pair<std::string, std::uint32_t>;

@@ -47,6 +47,11 @@ class SwitchFollower final : private privsep::SwitchMaker {
 
   std::vector<OpenedRocePort> take_opened_ports() { return switches_->take_opened_ports(); }
   void take_back(const OpenedRocePort& port) { switches_->take_back(port); }
+  // Another engine has none of the ports: they are opened anew with its first plan.
+  void take_back_all() {
+    static_cast<void>(switches_->take_opened_ports());
+    switches_->take_back_all();
+  }
   std::vector<Ipv4Interface> addresses() const { return switches_->addresses(); }
 
  private:

@@ -35,6 +35,16 @@ struct Note {
     kMachineReport = 12,    // keeper: the answer to each question
     kSwitchNews = 13,       // keeper: unasked, how the switches of the last plan are now
     kRocePort = 14,         // keeper: a RocePortNote (privsep/roce_port_note.h), with the tap
+    // An engine is replaced (keeper/succession.h). The heir is the new one.
+    kUpgrade = 15,    // engine: an operator wants it; "check": only to look at the heir
+    kHeirReady = 16,  // heir: HeirFacts (privsep/heir_facts.h); it waits for the estate
+    kHandOver = 17,  // keeper to engine: stop serving and send the estate; with its line. HeirFacts
+    kTaken = 18,     // heir: has the whole estate, and waits for kGo
+    kCannot = 19,    // engine or heir: the reason why it cannot do its part
+    kLetGo = 20,     // keeper to engine: exit at once, the heir has everything
+    kGo = 21,        // keeper to heir: "VERSION GAP", serve now. Of the engine before it, and the
+                     // milliseconds since that stopped serving
+    kResume = 22,    // keeper to engine: serve on. "checked HeirFacts", or "failed CAUSE"
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports
@@ -45,6 +55,9 @@ struct Note {
 
 class ProcessLink {
  public:
+  // A side that this process was started with.
+  explicit ProcessLink(UniqueFd socket) : socket_(std::move(socket)) {}
+
   // Creates both sides of a connection. Errors: kIo.
   static Result<std::pair<ProcessLink, ProcessLink>> make();
 
@@ -68,7 +81,6 @@ class ProcessLink {
 
  private:
   Result<std::optional<std::size_t>> next_size() const;
-  explicit ProcessLink(UniqueFd socket) : socket_(std::move(socket)) {}
   UniqueFd socket_;
 };
 

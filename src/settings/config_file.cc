@@ -190,6 +190,12 @@ Result<Config> parse_config(std::string_view text, std::string_view name) {
 }
 
 Result<Config> load_config(const std::filesystem::path& file) {
+  const Result<std::string> text = read_config_text(file);
+  if (!text) return std::unexpected(text.error());
+  return parse_config(*text, file.string());
+}
+
+Result<std::string> read_config_text(const std::filesystem::path& file) {
   // Reading a directory makes libstdc++ 12 throw.
   std::error_code unknown;
   if (std::filesystem::is_directory(file, unknown)) {
@@ -199,11 +205,11 @@ Result<Config> load_config(const std::filesystem::path& file) {
   if (!stream) {
     return fail_by_system(Errc::kIo, fmt::format("cannot read {}", file.string()), errno);
   }
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (stream.bad()) {
     return fail(Errc::kIo, fmt::format("cannot read {}: the file system failed", file.string()));
   }
-  return parse_config(text, file.string());
+  return text;
 }
 
 }  // namespace paravane::settings

@@ -1,0 +1,121 @@
+// Succession replaces the engine by another one while VMs run. It is the one place that decides
+// which of the two serves them: the engine never goes on by a clock of its own, and its heir
+// touches nothing until it is told to.
+//
+//   engine               keeper                          heir
+//     kUpgrade ------------>
+//                          starts the heir --------------->
+//                          <------------------------------ kHeirReady
+//     <----------- kHandOver
+//     the estate --------------------------------------->
+//                          <------------------------------ kTaken
+//     <-------------- kLetGo
+//     exits
+//                          kGo -------------------------->
+//
+// Until kTaken an upgrade can fail: the heir is ended, and only then the engine is told to go on.
+// After kTaken it can only succeed: the engine is ended, and only then the heir is told to go.
+//
+// Either engine may be compromised. A note that comes in another step is ignored, and upgrades are
+// begun at most once in kApart, however often they are asked for.
+//
+// One thread. Reads no clock.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/instant.h"
+#include "base/limited_log.h"
+#include "base/result.h"
+#include "privsep/process_link.h"
+
+namespace paravane::keeper {
+
+// What the keeper does for a Succession. The calls do not block.
+class SuccessionHands {
+ public:
+  virtual ~SuccessionHands() = default;
+  // Errors: any; the message says what could not be started.
+  virtual Status start_heir() = 0;
+  // False: the other process does not read.
+  virtual bool tell_engine(const privsep::Note& note) = 0;
+  virtual bool tell_heir(const privsep::Note& note) = 0;
+  // As tell_engine(), with the engine's side of the estate line.
+  virtual bool give_estate_line(const privsep::Note& note) = 0;
+  // Whether it has not ended. False also for an heir whose end is not reported yet.
+  virtual bool is_heir_alive() = 0;
+  // Ends a process by force. Its end is reported later.
+  virtual void kill_engine() = 0;
+  virtual void kill_heir() = 0;
+  // The heir is the engine from now on.
+  virtual void succeed() = 0;
+};
+
+class Succession {
+ public:
+  static constexpr Duration kApart = std::chrono::seconds(10);  // from start to start
+  static constexpr Duration kToStart = std::chrono::seconds(10);
+  static constexpr Duration kToHandOver = std::chrono::seconds(5);
+  static constexpr Duration kToLetGo = std::chrono::milliseconds(500);
+  static constexpr Duration kTellAgain = std::chrono::milliseconds(200);
+
+  // `version`: of the engine that runs. `hands` outlives us.
+  Succession(SuccessionHands& hands, std::string version);
+
+  // Each note of an upgrade (kUpgrade to kResume) that the process has sent.
+  void on_engine_note(const privsep::Note& note, Instant now);
+  void on_heir_note(const privsep::Note& note, Instant now);
+
+  // The process has ended, and does not exist any more. `how` is for people. True: the engine's end
+  // belongs to the upgrade, and the heir is the engine now; false: the keeper has no engine.
+  bool on_engine_ended(Instant now);
+  void on_heir_ended(const std::string& how, Instant now);
+
+  // The daemon is to stop. An upgrade that is not certain to succeed fails.
+  void give_up(const std::string& reason, Instant now);
+
+  // The heir has ended after the engine was told to exit: what they had is lost.
+  bool is_lost() const { return step_ == Step::kLost; }
+
+  void step(Instant now);
+  Instant next_step() const { return deadline_; }
+  // Whether the engine may be replaced soon; a signal for it has to wait.
+  bool is_busy() const { return step_ >= Step::kStarting && step_ <= Step::kEnding; }
+
+ private:
+  enum class Step : std::uint8_t {
+    kIdle,
+    kWaiting,      // asked for, too early after the last one
+    kStarting,     // for kHeirReady
+    kHandingOver,  // for kTaken
+    kLettingGo,    // for the end of the engine
+    kLost,         // likewise, and the heir has ended
+    kEnding,       // for the end of the heir
+    kTelling,      // for the engine to read how it ended
+  };
+
+  void ask(const privsep::Note& note, Instant now);
+  void begin(Instant now);
+  void on_ready(const std::string& facts, Instant now);
+  void on_taken(Instant now);
+  // Ends the heir, and tells the engine `outcome` afterwards.
+  void end_heir(std::string outcome);
+  void fail_with(const std::string& cause);
+  void tell_outcome(Instant now);
+  void ignore(const char* sender, const privsep::Note& note, Instant now);
+
+  SuccessionHands& hands_;
+  std::string version_;  // of the engine
+  std::string heirs_version_;
+  Step step_ = Step::kIdle;
+  Instant deadline_ = kNever;
+  Instant earliest_{};  // of the next upgrade
+  bool only_check_ = false;
+  std::string outcome_;
+  Instant handed_over_at_{};
+  LimitedLog ignored_;
+};
+
+}  // namespace paravane::keeper
