@@ -158,6 +158,12 @@ model::ApiResult<void> ApiClient::stop(bool force) {
   return {};
 }
 
+model::ApiResult<void> ApiClient::upgrade(bool only_check) {
+  const auto body = call("POST", "/v1/daemon/upgrade", print_json({{"check", only_check}}));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
 model::ApiResult<model::SwitchStatus> ApiClient::create_switch(
     const model::DistributedSwitch& vds) {
   return parse(call("POST", "/v1/vds", print_json(to_json(vds))), switch_status_from_json);

@@ -43,6 +43,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::DaemonStatus> status() override;
   model::ApiResult<model::Stats> stats(const std::optional<std::string>& vm) override;
   model::ApiResult<void> stop(bool force) override;
+  model::ApiResult<void> upgrade(bool only_check) override;
 
   model::ApiResult<model::SwitchStatus> create_switch(const model::DistributedSwitch& vds) override;
   model::ApiResult<model::SwitchStatus> set_switch_mtu(const std::string& vds,

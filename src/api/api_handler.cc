@@ -52,6 +52,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (request.path == "/v1/vms") return vms(request);
   if (request.path == "/v1/stats") return stats(request);
   if (request.path == "/v1/daemon/stop") return stop(request);
+  if (request.path == "/v1/daemon/upgrade") return upgrade(request);
   if (request.path == kImpairmentsPath) return handle_impairment_request(management_, request);
   if (events_ != nullptr && request.path == kEventsPath) {
     return handle_events_request(*events_, request);
@@ -181,17 +182,26 @@ ApiResponse ApiHandler::stats(const ApiRequest& request) {
 }
 
 ApiResponse ApiHandler::stop(const ApiRequest& request) {
+  return order(request, "force", [this](bool force) { return management_.stop(force); });
+}
+
+ApiResponse ApiHandler::upgrade(const ApiRequest& request) {
+  return order(request, "check", [this](bool check) { return management_.upgrade(check); });
+}
+
+ApiResponse ApiHandler::order(const ApiRequest& request, const char* option,
+                              const std::function<model::ApiResult<void>(bool)>& act) {
   if (request.method != "POST") return method_not_allowed(request);
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
-  bool force = false;
+  bool is_set = false;
   if (!request.body.empty()) {
     const Result<json> body = parse_json(request.body);
     if (!body) return invalid("request body: " + body.error().message);
     JsonReader reader(*body, "request");
-    force = reader.boolean("force").value_or(false);
+    is_set = reader.boolean(option).value_or(false);
     if (const Status good = reader.finish(); !good) return invalid(good.error().message);
   }
-  return respond_done(management_.stop(force), 202);
+  return respond_done(act(is_set), 202);
 }
 
 }  // namespace paravane::api

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -79,6 +80,10 @@ class ApiHandler final : public RequestHandler {
                           const std::string& number);
   ApiResponse stats(const ApiRequest& request);
   ApiResponse stop(const ApiRequest& request);
+  ApiResponse upgrade(const ApiRequest& request);
+  // A request that the daemon begins to carry out, with one option in its body that may be missing.
+  static ApiResponse order(const ApiRequest& request, const char* option,
+                           const std::function<model::ApiResult<void>(bool)>& act);
 
   model::Management& management_;
   model::ClusterManagement* cluster_;

@@ -99,6 +99,20 @@ Result<model::LeftOut> read_left_out(const json& value) {
   return one;
 }
 
+Result<model::UpgradeStatus> read_upgrade(const json& value) {
+  JsonReader reader(value, "upgrade");
+  // A state of a newer release is none that this one knows.
+  const auto state = model::parse_upgrade_state(reader.need_text("state"));
+  model::UpgradeStatus upgrade{.state = state.value_or(model::UpgradeState::kNone),
+                               .from = reader.need_text("from"),
+                               .to = reader.need_text("to"),
+                               .cause = reader.need_text("cause"),
+                               .gap_ms = reader.need_number("gap_ms"),
+                               .time = reader.need_text("time")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return upgrade;
+}
+
 Result<model::QpStats> read_qp(const json& value) {
   JsonReader reader(value, "queue pair");
   model::QpStats qp;
@@ -152,6 +166,15 @@ json to_json(const model::Stats& stats) {
   return {{"daemon", groups_to_json(stats.daemon)}, {"vms", std::move(vms)}};
 }
 
+json to_json(const model::UpgradeStatus& upgrade) {
+  return {{"state", std::string(model::to_string(upgrade.state))},
+          {"from", upgrade.from},
+          {"to", upgrade.to},
+          {"cause", upgrade.cause},
+          {"gap_ms", upgrade.gap_ms},
+          {"time", upgrade.time}};
+}
+
 json to_json(const model::DaemonStatus& status) {
   return {{"version", status.version},
           {"pid", status.pid},
@@ -163,7 +186,8 @@ json to_json(const model::DaemonStatus& status) {
           {"config_file", status.config_file},
           {"host", status.host},
           {"impairments", status.impairments},
-          {"left_out", left_out_json(status.left_out)}};
+          {"left_out", left_out_json(status.left_out)},
+          {"upgrade", to_json(status.upgrade)}};
 }
 
 Result<model::Stats> stats_from_json(const json& value) {
@@ -192,6 +216,11 @@ Result<model::DaemonStatus> daemon_status_from_json(const json& value) {
   auto left_out = read_all(reader.array("left_out"), read_left_out);
   if (!left_out) return std::unexpected(left_out.error());
   status.left_out = std::move(*left_out);
+  if (const json* upgrade = reader.object("upgrade")) {
+    auto read = read_upgrade(*upgrade);
+    if (!read) return std::unexpected(read.error());
+    status.upgrade = std::move(*read);
+  }
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
 }

@@ -13,6 +13,7 @@ namespace paravane::api {
 
 nlohmann::json to_json(const model::Stats& stats);
 nlohmann::json to_json(const model::DaemonStatus& status);
+nlohmann::json to_json(const model::UpgradeStatus& upgrade);
 
 // Ignores unknown keys. Errors: kInvalidArgument.
 Result<model::Stats> stats_from_json(const nlohmann::json& value);

@@ -54,6 +54,9 @@ class ControlDoor : public model::Management {
   model::ApiResult<void> stop(bool force) override {
     return carry([this, force] { return host_.stop(force); });
   }
+  model::ApiResult<void> upgrade(bool only_check) override {
+    return carry([this, only_check] { return host_.upgrade(only_check); });
+  }
   model::ApiResult<model::SwitchStatus> create_switch(
       const model::DistributedSwitch& vds) override {
     return carry([this, vds] { return host_.create_switch(vds); });

@@ -24,6 +24,14 @@ class DirectoryLock {
   static model::ApiResult<DirectoryLock> take(const std::filesystem::path& directory,
                                               std::string_view setting);
 
+  // The lock of another engine that this one takes over from: both hold it until that one ends.
+  // Errors: kStore (it is not a lock that is held, or not of this directory).
+  static model::ApiResult<DirectoryLock> inherit(UniqueFd lock,
+                                                 const std::filesystem::path& directory,
+                                                 std::string_view setting);
+  // The open file that is locked, which stays ours.
+  int fd() const { return fd_.get(); }
+
  private:
   explicit DirectoryLock(UniqueFd fd) : fd_(std::move(fd)) {}
   UniqueFd fd_;

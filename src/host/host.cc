@@ -196,7 +196,8 @@ model::ApiResult<model::DaemonStatus> Host::status() {
       .config_file = config_.config_file,
       .host = network_->host(),
       .impairments = impairments->size(),
-      .left_out = left_out()};
+      .left_out = left_out(),
+      .upgrade = upgrade_};
 }
 
 model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm) {

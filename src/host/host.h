@@ -9,12 +9,14 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/event_log.h"
@@ -25,6 +27,7 @@
 #include "host/directory_lock.h"
 #include "host/host_network.h"
 #include "host/host_vmkernel.h"
+#include "host/inheritance.h"
 #include "host/machine_view.h"
 #include "host/network_watch.h"
 #include "host/uplink_rules.h"
@@ -32,6 +35,8 @@
 #include "metrics/qp_series.h"
 #include "model/adapter_name.h"
 #include "model/management.h"
+#include "model/upgrade.h"
+#include "privsep/heir_facts.h"
 #include "privsep/roce_port_note.h"
 #include "settings/config.h"
 #include "store/store.h"
@@ -50,7 +55,14 @@ struct HostConfig {
   std::function<void(std::function<void()>)> post;
   cluster::ClusterService* cluster = nullptr;  // outlives the host; null: there are no other hosts
   api::EventLog* events = nullptr;             // outlives the host; null: no events
+  // Asks for an upgrade, or for a check whether one is possible. False: it cannot be asked for.
+  std::function<bool(bool only_check)> on_upgrade{};
 };
+
+// What this program says when it is to take over from another engine.
+privsep::HeirFacts own_facts();
+// Whether a program can take over from this one. Errors: kUnsupported, with the remedy.
+Status check_heir(const privsep::HeirFacts& heir);
 
 class Host final : public model::Management, public metrics::MetricsSource {
  public:
@@ -60,7 +72,24 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // kNoSpace (the state), kInternal.
   static model::ApiResult<std::unique_ptr<Host>> start(HostConfig config,
                                                        std::function<void()> on_stop);
+  // Takes over from another engine that still runs: adopts the adapters that it left, and takes its
+  // locks. Nothing is changed before begin(): no guest is served, and nothing is written or asked
+  // for. Errors: as start().
+  static model::ApiResult<std::unique_ptr<Host>> take_over(HostConfig config,
+                                                           Inheritance inheritance,
+                                                           std::function<void()> on_stop);
+  // The other engine has ended. Call it once, after take_over().
+  void begin();
   ~Host() override;
+
+  // ---- Handing over to another engine ----
+  // Stops the worker where it is and saves all adapters. Errors: as PortTable::save_ports(); kIo
+  // (the worker did not respond). thaw() follows in any case, unless the process ends.
+  Result<std::vector<worker::PortParcel>> freeze();
+  void thaw() { worker_->thaw(); }
+  // Each with the name of its parcel; the files stay ours.
+  std::vector<std::pair<std::string, int>> locks() const;
+  void set_upgrade(model::UpgradeStatus status) { upgrade_ = std::move(status); }
 
   // ---- Management ----
   model::ApiResult<model::VmStatus> add_vm(const model::VmSpec& spec) override;
@@ -78,6 +107,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<model::DaemonStatus> status() override;
   model::ApiResult<model::Stats> stats(const std::optional<std::string>& vm) override;
   model::ApiResult<void> stop(bool force) override;
+  model::ApiResult<void> upgrade(bool only_check) override;
 
   // ---- MetricsSource ----
   model::ApiResult<std::shared_ptr<const metrics::MetricsSnapshot>> metrics() override;
@@ -220,7 +250,14 @@ class Host final : public model::Management, public metrics::MetricsSource {
   using States = std::map<model::AdapterName, worker::PortState>;
 
   Host(HostConfig config, std::function<void()> on_stop);
+  // Everything but the VMs.
+  model::ApiResult<void> build();
+  // With their settings.
+  std::vector<std::pair<std::filesystem::path, std::string>> own_directories() const;
   model::ApiResult<void> lock_directories();
+  model::ApiResult<void> inherit_directories();
+  model::ApiResult<void> adopt_vms();
+  model::ApiResult<void> adopt_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
   model::ApiResult<void> open_store();
   model::ApiResult<void> open_machine();
   model::ApiResult<void> open_network();
@@ -310,7 +347,10 @@ class Host final : public model::Management, public metrics::MetricsSource {
   HostConfig config_;
   std::function<void()> on_stop_;
   Instant started_;
-  std::vector<DirectoryLock> locks_;
+  std::optional<Inheritance> inheritance_;  // until begin()
+  std::set<model::AdapterName> adopted_;    // likewise
+  model::UpgradeStatus upgrade_;
+  std::vector<std::pair<std::string, DirectoryLock>> locks_;  // with the names of their parcels
   std::unique_ptr<store::Store> store_;
   std::string address_seed_;  // address_seed.h
   std::unique_ptr<MachineView> machine_;

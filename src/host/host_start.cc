@@ -72,28 +72,43 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
   if (auto locked = host->lock_directories(); !locked) return std::unexpected(locked.error());
   remove_stale_sockets(host->config_.config.vfio_user.socket_dir);
-  if (auto opened = host->open_store(); !opened) return std::unexpected(opened.error());
-  auto worker = worker::Worker::start(worker_config(host->config_.config, host->config_.events,
-                                                    [h = host.get()] { h->on_lost(); }));
-  if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);
-  host->worker_ = std::move(*worker);
-  std::random_device random;
-  const std::uint64_t incarnation = (std::uint64_t{random()} << 32) | random() | 1;
-  const auto made = host->worker_->ask([h = host.get(), incarnation] {
-    const auto roce_class = static_cast<std::uint8_t>(h->config_.config.roce.dscp << 2);
-    h->ports_ =
-        std::make_unique<worker::PortTable>(*h->worker_, incarnation, h->port_events(), roce_class);
-    return true;
-  });
-  if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");
-  if (auto opened = host->open_machine(); !opened) return std::unexpected(opened.error());
-  if (auto opened = host->open_network(); !opened) return std::unexpected(opened.error());
-  if (auto opened = host->open_vmkernel(); !opened) return std::unexpected(opened.error());
+  if (auto built = host->build(); !built) return std::unexpected(built.error());
   if (auto restored = host->restore_vms(); !restored) return std::unexpected(restored.error());
   host->tell_left_out();
   // In a cluster this host may have another name, and says so before switches are made.
   if (host->config_.cluster == nullptr) host->network_->apply();
   return host;
+}
+
+model::ApiResult<std::unique_ptr<Host>> Host::take_over(HostConfig config, Inheritance inheritance,
+                                                        std::function<void()> on_stop) {
+  std::unique_ptr<Host> host(new Host(std::move(config), std::move(on_stop)));
+  host->inheritance_ = std::move(inheritance);
+  if (auto locked = host->inherit_directories(); !locked) return std::unexpected(locked.error());
+  if (auto built = host->build(); !built) return std::unexpected(built.error());
+  if (auto adopted = host->adopt_vms(); !adopted) return std::unexpected(adopted.error());
+  return host;
+}
+
+model::ApiResult<void> Host::build() {
+  if (auto opened = open_store(); !opened) return opened;
+  worker::WorkerConfig settings =
+      worker_config(config_.config, config_.events, [this] { on_lost(); });
+  settings.waits_for_begin = inheritance_.has_value();
+  auto worker = worker::Worker::start(settings);
+  if (!worker) return model::refuse(model::ApiErrorCode::kInternal, worker.error().message);
+  worker_ = std::move(*worker);
+  std::random_device random;
+  const std::uint64_t incarnation = (std::uint64_t{random()} << 32) | random() | 1;
+  const auto made = worker_->ask([this, incarnation] {
+    const auto roce_class = static_cast<std::uint8_t>(config_.config.roce.dscp << 2);
+    ports_ = std::make_unique<worker::PortTable>(*worker_, incarnation, port_events(), roce_class);
+    return true;
+  });
+  if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");
+  if (auto opened = open_machine(); !opened) return opened;
+  if (auto opened = open_network(); !opened) return opened;
+  return open_vmkernel();
 }
 
 Host::Host(HostConfig config, std::function<void()> on_stop)
@@ -144,20 +159,24 @@ Host::~Host() {
   worker_.reset();
 }
 
-model::ApiResult<void> Host::lock_directories() {
+std::vector<std::pair<std::filesystem::path, std::string>> Host::own_directories() const {
   const settings::Config& config = config_.config;
-  for (const auto& [directory, setting] :
-       {std::pair(config.state_dir, "state.directory"),
-        std::pair(config.vfio_user.socket_dir, "vfio_user.socket_directory")}) {
+  return {{config.state_dir, "state.directory"},
+          {config.vfio_user.socket_dir, "vfio_user.socket_directory"}};
+}
+
+model::ApiResult<void> Host::lock_directories() {
+  for (const auto& [directory, setting] : own_directories()) {
     auto lock = DirectoryLock::take(directory, setting);
     if (!lock) return std::unexpected(lock.error());
-    locks_.push_back(std::move(*lock));
+    locks_.emplace_back(lock_parcel(setting), std::move(*lock));
   }
   return {};
 }
 
 model::ApiResult<void> Host::open_store() {
-  auto store = store::Store::open(config_.config.state_dir / "paravane.db");
+  const auto use = inheritance_ ? store::StoreUse::kTakeOver : store::StoreUse::kServe;
+  auto store = store::Store::open(config_.config.state_dir / "paravane.db", use);
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
   for (const char* kind : {kAddressSeedKind, kNicNumberKind, kRdmaNumberKind}) {
@@ -248,6 +267,7 @@ model::ApiResult<void> Host::restore_vms() {
 void Host::bring_back(Vm& vm) {
   vm.problems.clear();
   for (const model::AdapterSpec& adapter : vm.spec.adapters) {
+    if (adopted_.contains({vm.spec.name, adapter.number})) continue;
     const auto made = make_port(vm.spec, adapter);
     if (made) continue;
     if (made.error().code == model::ApiErrorCode::kBusy) {

@@ -64,6 +64,11 @@ class Management : public NetworkManagement,
 
   // The daemon stops soon after its response. Errors: kVmsAttached without `force`.
   virtual ApiResult<void> stop(bool force) = 0;
+
+  // Begins to replace the engine by the program that is on disk now, while VMs run. With
+  // `only_check`, nothing is replaced. status() shows how it went. Errors: kBusy (one is under
+  // way).
+  virtual ApiResult<void> upgrade(bool only_check) = 0;
 };
 
 }  // namespace paravane::model

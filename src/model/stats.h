@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/left_out.h"
+#include "model/upgrade.h"
 
 namespace paravane::model {
 
@@ -71,6 +72,7 @@ struct DaemonStatus {
   std::string host{};             // this host's name, as switches know it
   std::uint64_t impairments = 0;  // the number of impairments (model/impairment.h)
   std::vector<LeftOut> left_out{};
+  UpgradeStatus upgrade{};
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 

@@ -135,6 +135,12 @@ class FakeManagement final : public model::Management {
     return stats;
   }
 
+  model::ApiResult<void> upgrade(bool only_check) override {
+    if (fault) return std::unexpected(*fault);
+    upgrades.push_back(only_check);
+    return {};
+  }
+
   model::ApiResult<void> stop(bool force) override {
     if (fault) return std::unexpected(*fault);
     for (const auto& [name, vm] : vms) {
@@ -362,6 +368,7 @@ class FakeManagement final : public model::Management {
   model::Network network;
   unsigned stops = 0;
   unsigned repairs = 0;
+  std::vector<bool> upgrades;            // that were asked for: whether only a check
   std::optional<model::ApiError> fault;  // the answer to everything
 
  private:

@@ -1,0 +1,133 @@
+// Host: how it hands over what it has to the engine that replaces this one, and how it takes over.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/version.h"
+#include "host/host.h"
+#include "host/refusals.h"
+
+namespace paravane::host {
+
+using model::UpgradeState;
+
+privsep::HeirFacts own_facts() {
+  return {.version = kVersion,
+          .store_schema = store::kStoreVersion,
+          .state_format = worker::kPortStateFormat};
+}
+
+Status check_heir(const privsep::HeirFacts& heir) {
+  const privsep::HeirFacts own = own_facts();
+  if (heir.store_schema != own.store_schema) {
+    return fail(Errc::kUnsupported,
+                fmt::format("paravaned {} changes the state directory (schema {}; this one writes "
+                            "{}), so this upgrade requires a restart",
+                            heir.version, heir.store_schema, own.store_schema));
+  }
+  if (heir.state_format != own.state_format) {
+    return fail(Errc::kUnsupported,
+                fmt::format("paravaned {} reads another format of running adapters ({}; this one "
+                            "writes {}), so this upgrade requires a restart",
+                            heir.version, heir.state_format, own.state_format));
+  }
+  return {};
+}
+
+// ---- The engine that is replaced ----
+
+model::ApiResult<void> Host::upgrade(bool only_check) {
+  if (upgrade_.state == UpgradeState::kUnderWay) {
+    return model::refuse(model::ApiErrorCode::kBusy, "an upgrade is under way",
+                         "See how it went with: paravane status");
+  }
+  if (!config_.on_upgrade || !config_.on_upgrade(only_check)) {
+    return model::refuse(model::ApiErrorCode::kInternal,
+                         "the privileged process cannot be reached");
+  }
+  upgrade_ = {.state = UpgradeState::kUnderWay, .from = kVersion};
+  changes_.info("{} requested by an operator", only_check ? "check of an upgrade" : "upgrade");
+  return {};
+}
+
+Result<std::vector<worker::PortParcel>> Host::freeze() {
+  Result<std::vector<worker::PortParcel>> ports =
+      fail(Errc::kIo, "the worker did not respond in time");
+  // The answer is on this stack until the worker stands still or never begins.
+  const bool frozen = worker_->freeze([this, &ports] { ports = ports_->save_ports(); });
+  if (!frozen && ports) return fail(Errc::kResourceExhausted, "out of memory");
+  return ports;
+}
+
+std::vector<std::pair<std::string, int>> Host::locks() const {
+  std::vector<std::pair<std::string, int>> locks;
+  for (const auto& [name, lock] : locks_) locks.emplace_back(name, lock.fd());
+  return locks;
+}
+
+// ---- The engine that replaces another ----
+
+model::ApiResult<void> Host::inherit_directories() {
+  for (const auto& [directory, setting] : own_directories()) {
+    const auto given = inheritance_->locks.find(lock_parcel(setting));
+    auto lock = DirectoryLock::inherit(
+        given == inheritance_->locks.end() ? UniqueFd() : std::move(given->second), directory,
+        setting);
+    if (!lock) return std::unexpected(lock.error());
+    locks_.emplace_back(lock_parcel(setting), std::move(*lock));
+  }
+  return {};
+}
+
+// VMs whose adapters were not handed over are left for begin().
+model::ApiResult<void> Host::adopt_vms() {
+  const auto specs = store_->vms();
+  if (!specs) return std::unexpected(specs.error());
+  for (const model::VmSpec& spec : *specs) {
+    vms_.emplace(spec.name, Vm{.spec = spec, .problems = {}});
+    for (const model::AdapterSpec& adapter : spec.adapters) {
+      if (auto adopted = adopt_port(spec, adapter); !adopted) return adopted;
+    }
+  }
+  if (inheritance_->adapters.empty()) return {};
+  return model::refuse(model::ApiErrorCode::kInternal,
+                       fmt::format("{} belongs to no VM", inheritance_->adapters.begin()->first));
+}
+
+model::ApiResult<void> Host::adopt_port(const model::VmSpec& spec,
+                                        const model::AdapterSpec& adapter) {
+  const model::AdapterName name{spec.name, adapter.number};
+  auto given = inheritance_->adapters.extract(adapter_parcel(name));
+  if (given.empty()) return {};
+  auto state = given.mapped().read();
+  if (!state) return model::refuse(model::ApiErrorCode::kInternal, state.error().message);
+  // Shared, since a message that is called off is destroyed by the worker.
+  auto parcel = std::make_shared<worker::PortParcel>(
+      worker::PortParcel{.adapter = name,
+                         .state = std::move(*state),
+                         .descriptors = std::move(given.mapped().descriptors)});
+  const auto adopted = worker_->ask([this, parcel, port = port_config(spec, adapter)] {
+    return ports_->adopt(port, std::move(*parcel));
+  });
+  if (!adopted) return worker_is_busy();
+  if (!*adopted) return model::refuse(model::ApiErrorCode::kInternal, adopted->error().message);
+  ++makings_[name];
+  adopted_.insert(name);
+  return {};
+}
+
+void Host::begin() {
+  worker_->begin_turns();
+  store_->allow_changes();
+  for (auto& [name, vm] : vms_) bring_back(vm);
+  adopted_.clear();
+  inheritance_.reset();
+  tell_cluster();
+  tell_left_out();
+  if (config_.cluster == nullptr) network_->apply();
+}
+
+}  // namespace paravane::host

@@ -1,0 +1,35 @@
+// Inheritance is what an engine leaves to the one that replaces it while VMs run, as the host of
+// the new one takes it: the locks of its directories, the socket of the API, and its adapters. It
+// is sent as parcels (privsep/estate_line.h).
+//
+// The new engine does not trust what it gets. Names are checked here; each part checks its own.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "model/adapter_name.h"
+#include "privsep/estate_line.h"
+
+namespace paravane::host {
+
+// The names of parcels. That of a lock has the setting of its directory.
+inline constexpr std::string_view kApiParcel = "api";
+std::string lock_parcel(std::string_view setting);
+std::string adapter_parcel(const model::AdapterName& adapter);
+
+struct Inheritance {
+  UniqueFd api;                                        // the listening socket
+  std::map<std::string, UniqueFd, std::less<>> locks;  // by the names of their parcels
+  std::map<std::string, privsep::Parcel> adapters;     // likewise
+};
+
+// Errors: kInvalidArgument (a parcel that no engine sends, or that is there twice).
+Result<Inheritance> sort_estate(std::vector<privsep::Parcel> parcels);
+
+}  // namespace paravane::host
