@@ -101,7 +101,11 @@ void add_status_command(CLI::App& parent, Run& run) {
 void add_daemon_commands(CLI::App& parent, Run& run) {
   CLI::App* daemon = parent.add_subcommand("daemon", "Control the daemon");
   daemon->require_subcommand(1);
-  daemon->footer("Examples:\n  paravane daemon stop");
+  daemon->footer(
+      "Examples:\n"
+      "  paravane daemon stop\n"
+      "  paravane daemon upgrade");
+  add_daemon_upgrade_command(*daemon, run);
   CLI::App* stop = daemon->add_subcommand("stop", "Stop the daemon, unless VMs are attached");
   auto force = std::make_shared<bool>(false);
   stop->add_flag("--force", *force, "Stop even if VMs lose their adapters until they restart");

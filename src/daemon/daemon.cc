@@ -17,9 +17,12 @@
 #include "base/memory_shortage.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "daemon/hand_over.h"
+#include "daemon/heir_line.h"
 #include "daemon/logging.h"
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
+#include "privsep/heir_facts.h"
 #include "privsep/roce_port_note.h"
 #include "transport/hca/verbs_device.h"
 
@@ -49,7 +52,7 @@ std::size_t most_waiters(unsigned threads) {
 }  // namespace
 
 Daemon::Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
-               privsep::ProcessLink keeper)
+               privsep::ProcessLink keeper, UniqueFd estate)
     : config_(std::move(config)),
       config_file_(std::move(config_file)),
       account_(account),
@@ -63,10 +66,12 @@ Daemon::Daemon(settings::Config config, std::string config_file, settings::Engin
                [this](privsep::ProcessLink::NoteWithSocket received) {
                  take_note(std::move(received));
                }),
+      estate_(std::move(estate)),
       dialer_([this](const privsep::Note& note) { keeper_.send(note); }) {}
 
 ExitStatus Daemon::run() {
-  if (const Status started = start(); !started) {
+  const bool is_heir = static_cast<bool>(estate_);
+  if (const Status started = is_heir ? take_over(std::move(estate_)) : start(); !started) {
     log::error("cannot start: {}", started.error().message);
     return ExitStatus::kFailed;
   }
@@ -84,31 +89,81 @@ Status Daemon::start() {
   events_.add({.type = "daemon.started",
                .fields = {{"version", kVersion}},
                .text = fmt::format("paravaned {} started", kVersion)});
+  if (Status ready = prepare(); !ready) return ready;
+  auto host = host::Host::start(host_config(), [this] { stopping_ = true; });
+  if (!host) return fail(Errc::kIo, with_remedy(host.error()));
+  host_ = std::move(*host);
+  if (Status made = make_fabric(); !made) return made;
+  return begin({});
+}
+
+// Until the keeper says so, nothing is done that the other engine, or anything outside, could see.
+Status Daemon::take_over(UniqueFd estate) {
+  const auto refuse = [this](const std::string& cause) { refuse_to_take_over(keeper_, cause); };
+  if (Status ready = prepare(); !ready) refuse(ready.error().message);
+  HeirLine line(keeper_, std::move(estate));
+  auto inheritance = line.receive();
+  if (!inheritance) refuse(inheritance.error().message);
+  UniqueFd listener = std::move(inheritance->api);
+  if (Status good = http::ApiServer::check_listener(config_.api, listener); !good) {
+    refuse(good.error().message);
+  }
+  auto host =
+      host::Host::take_over(host_config(), std::move(*inheritance), [this] { stopping_ = true; });
+  if (!host) refuse(with_remedy(host.error()));
+  host_ = std::move(*host);
+  if (Status made = make_fabric(); !made) refuse(made.error().message);
+  const auto before = line.await_go();
+  if (!before) refuse(before.error().message);
+  host_->begin();
+  host_->set_upgrade({.state = model::UpgradeState::kDone,
+                      .from = before->version,
+                      .to = kVersion,
+                      .gap_ms = before->gap_ms,
+                      .time = model::format_time(std::chrono::system_clock::now())});
+  log::info("took over from paravaned {}: VMs stood still for {} ms", before->version,
+            before->gap_ms);
+  events_.add({.type = "daemon.upgraded",
+               .fields = {{"from", before->version},
+                          {"version", kVersion},
+                          {"gap_ms", std::to_string(before->gap_ms)}},
+               .text = fmt::format("paravaned {} took over from {}", kVersion, before->version)});
+  return begin(std::move(listener));
+}
+
+Status Daemon::prepare() {
   keep_memory_reserve();
   if (Status ready = install_memory_failure_handler(); !ready) return ready;
   if (Status ready = start_control(); !ready) return ready;
   inventory::prepare_curl();
   make_cluster();
-  auto host = host::Host::start(
-      {.config = config_,
-       .config_file = config_file_,
-       .vm_socket_group = account_.vm_group,
-       .switches = &switches_,
-       .machine = &machine_,
-       .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
-       .cluster = cluster_.get(),
-       .events = &events_},
-      [this] { stopping_ = true; });
-  if (!host) return fail(Errc::kIo, with_remedy(host.error()));
-  host_ = std::move(*host);
-  if (Status made = make_fabric(); !made) return made;
+  return {};
+}
+
+host::HostConfig Daemon::host_config() {
+  return {.config = config_,
+          .config_file = config_file_,
+          .vm_socket_group = account_.vm_group,
+          .switches = &switches_,
+          .machine = &machine_,
+          .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
+          .cluster = cluster_.get(),
+          .events = &events_,
+          .on_upgrade =
+              [this](bool only_check) {
+                return keeper_.send(
+                    {.kind = privsep::Note::Kind::kUpgrade, .text = only_check ? "check" : ""});
+              }};
+}
+
+Status Daemon::begin(UniqueFd api_listener) {
   cluster_->start();
   on_view(nullptr);  // nothing is known yet except this host's name
-  if (Status open = open_doors(); !open) return open;
+  if (Status open = open_doors(std::move(api_listener)); !open) return open;
   return close_sandbox(config_.sandbox);
 }
 
-Status Daemon::open_doors() {
+Status Daemon::open_doors(UniqueFd listener) {
   door_ = std::make_unique<ClusterDoor>(*host_, *mailbox_, *cluster_);
   carrier_.emplace(*host_, *mailbox_);
   metrics_.emplace(metrics::MetricsParts{.source = *carrier_,
@@ -118,8 +173,10 @@ Status Daemon::open_doors() {
                                          .turns = host_->worker().turn_state()});
   handler_.emplace(*door_, cluster_.get(), &events_);
   observed_.emplace(*handler_, *metrics_, requests_);
-  auto api = http::ApiServer::listen(
-      config_.api, {.mode = config_.api.mode, .group = account_.api_group}, *observed_);
+  auto api = listener ? http::ApiServer::take_over(config_.api, std::move(listener), *observed_)
+                      : http::ApiServer::listen(
+                            config_.api, {.mode = config_.api.mode, .group = account_.api_group},
+                            *observed_);
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
   return {};
@@ -240,6 +297,7 @@ void Daemon::serve_some() {
   }
   if (mailbox_->deliver() > 0) host_->unsettle();
   host_->settle();
+  if (demand_) hand_over();
   tell_memory();
   tell_status();
 }
@@ -318,6 +376,11 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
   if (note.kind == privsep::Note::Kind::kRocePort) {
     on_roce_port(note.text, std::move(received.socket));
   }
+  if (note.kind == privsep::Note::Kind::kResume && host_) end_upgrade(note.text);
+  // Later: a request may be under way, which waits for the keeper in between.
+  if (note.kind == privsep::Note::Kind::kHandOver) {
+    demand_ = {.heir = note.text, .line = std::move(received.socket)};
+  }
   if (note.kind != privsep::Note::Kind::kLogLevel) return;
   set_log_level(note.text);
   log::info("log level set to {}; other settings require a restart", note.text);
@@ -346,6 +409,45 @@ void Daemon::on_switch_news(const std::string& text) {
       log::error("invalid switch report from the privileged process: {}", news.error().message);
     }
   });
+}
+
+void Daemon::hand_over() {
+  Demand demand = std::move(*demand_);
+  demand_.reset();
+  log::info("handing over to another engine");
+  HandOver handing(
+      {.keeper = keeper_, .host = *host_, .api = *api_, .events = events_, .mailbox = *mailbox_});
+  const auto word = handing.run(demand.heir, std::move(demand.line));
+  if (!word) {
+    stopping_ = true;  // as in on_note()
+    return;
+  }
+  end_upgrade(*word);
+  for (auto& received : handing.take_notes()) take_note(std::move(received));
+}
+
+// This engine goes on. The text of kResume says why.
+void Daemon::end_upgrade(const std::string& outcome) {
+  constexpr std::string_view kChecked = "checked ";
+  constexpr std::string_view kFailed = "failed ";
+  model::UpgradeStatus status{.state = model::UpgradeState::kFailed,
+                              .from = kVersion,
+                              .time = model::format_time(std::chrono::system_clock::now())};
+  if (outcome.starts_with(kChecked)) {
+    const auto heir = privsep::parse_heir_facts(outcome.substr(kChecked.size()));
+    const Status good = heir ? host::check_heir(*heir) : Status(std::unexpected(heir.error()));
+    if (heir) status.to = heir->version;
+    status.state = good ? model::UpgradeState::kChecked : model::UpgradeState::kFailed;
+    status.cause = good ? "" : good.error().message;
+  } else {
+    status.cause = outcome.starts_with(kFailed) ? outcome.substr(kFailed.size()) : outcome;
+    log::error("the upgrade failed, and this engine goes on: {}", status.cause);
+    events_.add({.type = "daemon.upgrade_failed",
+                 .severity = model::Severity::kError,
+                 .fields = {{"reason", status.cause}},
+                 .text = "the upgrade failed: " + status.cause});
+  }
+  host_->set_upgrade(std::move(status));
 }
 
 std::string Daemon::summary() const {

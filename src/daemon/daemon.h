@@ -35,21 +35,29 @@ namespace paravane::daemon {
 
 class Daemon {
  public:
-  // `config_file` is shown in the status and may be empty. REQUIRES: SIGTERM and SIGINT are
-  // blocked.
+  // `config_file` is shown in the status and may be empty. `estate`: this side of the estate line,
+  // for an engine that replaces another one; none: an engine that starts. REQUIRES: SIGTERM and
+  // SIGINT are blocked.
   Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
-         privsep::ProcessLink keeper);
+         privsep::ProcessLink keeper, UniqueFd estate = {});
 
   // Returns when the daemon was told to stop, or could not start.
   ExitStatus run();
 
  private:
   Status start();
+  Status take_over(UniqueFd estate);
+  Status prepare();
+  host::HostConfig host_config();
+  Status begin(UniqueFd api_listener);
   Status start_control();
   void make_cluster();
   Status make_fabric();
   void on_view(const std::shared_ptr<const inventory::View>& view);
-  Status open_doors();
+  // `listener`: the socket of the API, from another engine; none: it is made.
+  Status open_doors(UniqueFd listener);
+  void hand_over();
+  void end_upgrade(const std::string& outcome);
   void on_inventory(const inventory::MemberState& state);
   void on_cluster_files(const std::string& damage);
   void serve();
@@ -73,6 +81,12 @@ class Daemon {
   privsep::ProcessLink keeper_;
   privsep::SwitchLine switches_;
   privsep::MachineLine machine_;
+  UniqueFd estate_;  // of an engine that is to replace another
+  struct Demand {
+    std::string heir;  // HeirFacts
+    UniqueFd line;
+  };
+  std::optional<Demand> demand_;   // to hand over to another engine
   std::string told_;               // the status that the keeper was told last
   std::uint64_t memory_uses_ = 0;  // uses of the memory reserve that were reported
   LimitedLog memory_log_;

@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,11 +30,14 @@
 #include "base/version.h"
 #include "daemon/daemon.h"
 #include "daemon/file_rules.h"
+#include "daemon/heir_line.h"
 #include "daemon/logging.h"
 #include "daemon/sandbox.h"
+#include "keeper/heir_start.h"
 #include "keeper/keeper.h"
 #include "keeper/machine_probe.h"
 #include "keeper/switch_builder.h"
+#include "privsep/heir_facts.h"
 #include "privsep/process_link.h"
 #include "settings/config_file.h"
 #include "settings/engine_account.h"
@@ -42,15 +48,29 @@ namespace {
 struct Options {
   std::string config_file;
   bool check_config = false;
+  std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: it is none
+  std::filesystem::path program;  // this one
 };
 
+struct ConfigAndText {
+  settings::Config config;
+  std::string text;
+};
+
+Result<ConfigAndText> parse_config_text(Result<std::string> text, const std::string& name) {
+  if (!text) return std::unexpected(text.error());
+  auto config = settings::parse_config(*text, name);
+  if (!config) return std::unexpected(config.error());
+  return ConfigAndText{.config = std::move(*config), .text = std::move(*text)};
+}
+
 // A file that was named must be there; the usual one may be missing.
-Result<settings::Config> read_config(Options& options) {
+Result<ConfigAndText> read_config(Options& options) {
   if (options.config_file.empty() && std::filesystem::exists(settings::kDefaultConfigFile)) {
     options.config_file = settings::kDefaultConfigFile;
   }
-  if (options.config_file.empty()) return settings::Config{};
-  return settings::load_config(options.config_file);
+  if (options.config_file.empty()) return ConfigAndText{};
+  return parse_config_text(settings::read_config_text(options.config_file), options.config_file);
 }
 
 int to_int(ExitStatus status) {
@@ -65,15 +85,16 @@ int refuse_to_start(const Error& error) {
 // The engine is to have what it opens itself and the standard streams, not what we were
 // started with or what a look-up of its user has left. Nor may anything get the number
 // of a standard stream, into which the log is written.
-void close_all_but_streams() {
+void close_all_but(int last_kept) {
   int opened = 0;
   while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  ::close_range(static_cast<unsigned>(last_kept) + 1, ~0U, 0);
 }
 
-// What both processes get.
-void prepare_process() {
-  close_all_but_streams();
+// What both processes get. `last_kept`: the last descriptor that this one was started with on
+// purpose.
+void prepare_process(int last_kept = STDERR_FILENO) {
+  close_all_but(last_kept);
   give_large_blocks_back_one_by_one();
   ::umask(0077);  // what others may use gets its mode by name
   std::signal(SIGPIPE, SIG_IGN);
@@ -94,6 +115,8 @@ std::string notify_socket() {
 struct Start {
   settings::Config config;
   std::string config_file;
+  std::string config_text;
+  std::filesystem::path program;
   settings::EngineAccount account;
 };
 
@@ -110,7 +133,11 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
   warn_of_weak_walls(start.config);
   keeper::Keeper keeper(
       engine, std::move(link), keeper::Notifier(notify_socket()),
-      {.config = start.config, .file = start.config_file, .account = start.account},
+      {.config = start.config,
+       .file = start.config_file,
+       .account = start.account,
+       .text = start.config_text,
+       .program = start.program},
       std::make_unique<keeper::SwitchBuilder>(
           keeper::SwitchBuilderConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
                                       .uplinks = start.config.network.uplinks,
@@ -148,8 +175,60 @@ int split_and_run(Start start) {
   return run_keeper(start, engine, std::move(to_engine));
 }
 
+bool is_line(int fd) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+// The settings that the keeper was started with, which may differ from the file by now.
+Result<ConfigAndText> inherited_config(const std::string& name) {
+  if (name.empty()) return ConfigAndText{};
+  UniqueFd file(privsep::kHeirConfigFd);
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t count =
+        ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
+    if (count < 0) return fail_by_system(Errc::kIo, "cannot read the keeper's settings", errno);
+    if (count == 0) return parse_config_text(std::move(text), name);
+    text.append(piece.data(), static_cast<std::size_t>(count));
+  }
+}
+
+// An engine that is to replace the one that runs. The keeper has started it.
+int run_heir(const Options& options) {
+  if (!is_line(privsep::kHeirLinkFd) || !is_line(privsep::kHeirEstateFd)) {
+    fmt::print(stderr,
+               "paravaned: --heir is how a running paravaned starts its successor; use: paravane "
+               "daemon upgrade\n");
+    return to_int(ExitStatus::kUsage);
+  }
+  prepare_process(privsep::kHeirConfigFd);
+  privsep::ProcessLink link{UniqueFd(privsep::kHeirLinkFd)};
+  UniqueFd estate(privsep::kHeirEstateFd);
+  if (options.heir != privsep::kHeirProtocol) {
+    refuse_to_take_over(
+        link, fmt::format("paravaned {} cannot take over from the running release; this upgrade "
+                          "requires a restart",
+                          kVersion));
+  }
+  Result<ConfigAndText> config = inherited_config(options.config_file);
+  if (!config) refuse_to_take_over(link, config.error().message);
+  const Result<settings::EngineAccount> account = settings::find_engine_account(config->config);
+  if (!account) refuse_to_take_over(link, account.error().message);
+  if (Status in = enter_sandbox(*account, config->config, ::getppid()); !in) {
+    refuse_to_take_over(link, in.error().message);
+  }
+  const Logging logging(config->config.log);
+  Daemon daemon(std::move(config->config), options.config_file, *account, std::move(link),
+                std::move(estate));
+  return to_int(daemon.run());
+}
+
 int run(Options options) {
-  Result<settings::Config> config = read_config(options);
+  if (options.heir != 0) return run_heir(options);
+  Result<ConfigAndText> config = read_config(options);
   if (!config) {
     fmt::print(stderr, "paravaned: {}\n", config.error().message);
     return to_int(ExitStatus::kBadConfig);
@@ -158,20 +237,26 @@ int run(Options options) {
     fmt::print("{}: ok\n", options.config_file.empty() ? "built-in defaults" : options.config_file);
     return to_int(ExitStatus::kOk);
   }
-  const Result<settings::EngineAccount> account = settings::find_engine_account(*config);
+  const Result<settings::EngineAccount> account = settings::find_engine_account(config->config);
   if (!account) return refuse_to_start(account.error());
-  return split_and_run({std::move(*config), std::move(options.config_file), *account});
+  return split_and_run({.config = std::move(config->config),
+                        .config_file = std::move(options.config_file),
+                        .config_text = std::move(config->text),
+                        .program = std::move(options.program),
+                        .account = *account});
 }
 
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Paravirtual RDMA adapters (PVRDMA) for the VMs of this host.", "paravaned");
   Options options;
+  options.program = keeper::own_program();
   app.set_version_flag("--version", std::string("paravaned ") + kVersion);
   app.add_option(
          "--config", options.config_file,
          std::string("Configuration file (") + settings::kDefaultConfigFile + " if it exists)")
       ->type_name("FILE");
   app.add_flag("--check-config", options.check_config, "Check the configuration file, then exit");
+  app.add_option("--heir", options.heir)->group("");  // hidden: for the keeper
   app.footer(
       "Examples:\n"
       "  paravaned\n"

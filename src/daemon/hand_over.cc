@@ -1,0 +1,99 @@
+#include "daemon/hand_over.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "privsep/heir_facts.h"
+
+namespace paravane::daemon {
+namespace {
+
+// Of the five seconds that the keeper gives both engines.
+constexpr auto kQuietLimit = std::chrono::milliseconds(1500);
+constexpr auto kQuietLook = std::chrono::milliseconds(1);
+constexpr auto kSendLimit = std::chrono::seconds(4);
+
+}  // namespace
+
+Result<std::string> HandOver::run(const std::string& facts, UniqueFd line) {
+  if (const Status left = leave(facts, std::move(line)); !left) {
+    parts_.keeper.send({.kind = privsep::Note::Kind::kCannot, .text = left.error().message});
+  }
+  auto word = await_word();
+  parts_.host.thaw();
+  parts_.api.door().resume();
+  return word;
+}
+
+Status HandOver::leave(const std::string& facts, UniqueFd line) {
+  const auto heir = privsep::parse_heir_facts(facts);
+  if (!heir) return std::unexpected(heir.error());
+  if (Status good = host::check_heir(*heir); !good) return good;
+  if (Status quiet = quiet_api(); !quiet) return quiet;
+  privsep::EstateLine estate(std::move(line));
+  return send_estate(estate);
+}
+
+// Clients that come from now on wait in the socket's queue for the engine that answers next.
+Status HandOver::quiet_api() {
+  parts_.api.door().pause();
+  parts_.events.release_readers();
+  const auto late = std::chrono::steady_clock::now() + kQuietLimit;
+  while (!parts_.api.door().is_idle()) {
+    if (std::chrono::steady_clock::now() > late) {
+      return fail(Errc::kBadState, "a request of the API is still under way; try again");
+    }
+    parts_.mailbox.deliver();  // what the requests wait for
+    std::this_thread::sleep_for(kQuietLook);
+  }
+  parts_.mailbox.deliver();
+  return {};
+}
+
+Status HandOver::send_estate(privsep::EstateLine& line) {
+  const Instant deadline = std::chrono::steady_clock::now() + kSendLimit;
+  const auto ports = parts_.host.freeze();
+  if (!ports) return std::unexpected(ports.error());
+  for (const auto& [name, lock] : parts_.host.locks()) {
+    if (Status sent = line.send(name, {}, {&lock, 1}, deadline); !sent) return sent;
+  }
+  const int api = parts_.api.door().listener();
+  if (Status sent = line.send(host::kApiParcel, {}, {&api, 1}, deadline); !sent) return sent;
+  for (const worker::PortParcel& port : *ports) {
+    std::vector<int> descriptors;
+    descriptors.reserve(port.descriptors.size());
+    for (const UniqueFd& one : port.descriptors) descriptors.push_back(one.get());
+    const Status sent =
+        line.send(host::adapter_parcel(port.adapter), port.state, descriptors, deadline);
+    if (!sent) return sent;
+  }
+  return line.end(deadline);
+}
+
+Result<std::string> HandOver::await_word() {
+  for (;;) {
+    auto received = parts_.keeper.receive_with_socket();
+    if (!received) return std::unexpected(received.error());
+    if (!*received) {
+      pollfd ready{.fd = parts_.keeper.fd(), .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, -1) < 0 && errno != EINTR)
+        return fail_by_system(Errc::kIo, "poll", errno);
+      continue;
+    }
+    // Nothing is closed in an orderly way: sockets, guests and other hosts are the heir's.
+    if ((*received)->note.kind == privsep::Note::Kind::kLetGo) ::_exit(0);
+    if ((*received)->note.kind == privsep::Note::Kind::kResume) {
+      return std::move((*received)->note.text);
+    }
+    notes_.push_back(std::move(**received));
+  }
+}
+
+}  // namespace paravane::daemon
