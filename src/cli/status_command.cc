@@ -23,6 +23,11 @@
 namespace paravane::cli {
 namespace {
 
+std::string upgrade_cell(const model::UpgradeStatus& upgrade) {
+  std::string cell(model::to_string(upgrade.state));
+  return upgrade.cause.empty() ? cell : cell + ": " + upgrade.cause;
+}
+
 ExitStatus run_status(const Context& context) {
   api::ApiClient client = context.client();
   const auto status = client.status();
@@ -32,12 +37,13 @@ ExitStatus run_status(const Context& context) {
     return ExitStatus::kOk;
   }
   text::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
-                         "Configuration", "Host", "Impairments", "Left Out"});
+                         "Configuration", "Host", "Impairments", "Left Out", "Upgrade"});
   table.add({status->version, static_cast<std::uint64_t>(status->pid),
              fmt::format("{} s", status->uptime_seconds), status->vms, status->attached,
              status->socket_dir, status->state_dir,
              status->config_file.empty() ? std::string("built-in") : status->config_file,
-             status->host, status->impairments, std::uint64_t{status->left_out.size()}});
+             status->host, status->impairments, std::uint64_t{status->left_out.size()},
+             upgrade_cell(status->upgrade)});
   fmt::print("{}", table.print(context.format));
   tell_left_out(status->left_out);
   return ExitStatus::kOk;
