@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "api/api_error_json.h"
 #include "json/json_text.h"
@@ -44,6 +45,19 @@ TEST_F(ApiHandlerTest, AddsAVm) {
   EXPECT_EQ(vm.at("state"), "detached");
   EXPECT_EQ(vm.at("socket"), "/run/paravane/vm/db1.sock");
   EXPECT_TRUE(management_.vms.contains("db1"));
+}
+
+TEST_F(ApiHandlerTest, BeginsAnUpgrade) {
+  call("POST", "/v1/daemon/upgrade");
+  EXPECT_EQ(status_, 202);
+  call("POST", "/v1/daemon/upgrade", R"({"check":true})");
+  EXPECT_EQ(status_, 202);
+  EXPECT_EQ(management_.upgrades, (std::vector{false, true}));
+  call("POST", "/v1/daemon/upgrade", R"({"force":true})");
+  EXPECT_EQ(status_, 400);
+  call("GET", "/v1/daemon/upgrade");
+  EXPECT_EQ(status_, 405);
+  EXPECT_EQ(management_.upgrades.size(), 2U);
 }
 
 TEST_F(ApiHandlerTest, ListsVms) {

@@ -51,12 +51,19 @@ TEST(StatsJson, KeepsAStatusWhole) {
                                    .left_out = {{.kind = "vm",
                                                  .name = "db1",
                                                  .reason = "its record is damaged",
-                                                 .remedy = "Restore it."}}};
+                                                 .remedy = "Restore it."}},
+                                   .upgrade = {.state = model::UpgradeState::kFailed,
+                                               .from = "1.1",
+                                               .to = "1.2",
+                                               .cause = "no memory",
+                                               .gap_ms = 3,
+                                               .time = "2026-11-22T16:14:38.000Z"}};
   const auto read = daemon_status_from_json(to_json(status));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, status);
   auto older = to_json(status);
   older.erase("left_out");
+  older.erase("upgrade");
   EXPECT_TRUE(daemon_status_from_json(older));
 }
 

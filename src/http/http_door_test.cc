@@ -2,16 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "testing/fake_management.h"
 #include "testing/log_capture.h"
 #include "testing/no_more_descriptors.h"
+#include "testing/wait_until.h"
 
 #if !PARAVANE_NEEDS_DESCRIPTORS
 
@@ -83,6 +86,21 @@ TEST_F(HttpDoorTest, ServesAgainWhenThereAreDescriptors) {
     ask(first);
   }
   EXPECT_THAT(ask(make_socket()), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpDoorTest, LetsClientsWaitWhileItIsPaused) {
+  EXPECT_FALSE(door_->is_idle());
+  door_->pause();
+  wait_until([&] { return door_->is_idle(); });
+  std::string answer;
+  std::jthread client([&] { answer = ask(make_socket()); });
+  pollfd knock{.fd = door_->listener(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&knock, 1, 10'000), 1) << "the client is in the socket's queue";
+  EXPECT_TRUE(door_->is_idle());
+  door_->resume();
+  client.join();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
+  EXPECT_FALSE(door_->is_idle());
 }
 
 }  // namespace

@@ -67,6 +67,29 @@ TEST_F(StoreTest, KeepsVmsInTheOrderOfTheirNames) {
   EXPECT_THAT(*vms, testing::ElementsAre(spec_of("a"), spec_of("b")));
 }
 
+TEST_F(StoreTest, IsTakenOverWithoutAChange) {
+  const auto serving = open();
+  add(*serving, spec_of("a"));
+  auto heir = Store::open(file_, StoreUse::kTakeOver);
+  ASSERT_TRUE(heir) << heir.error().message;
+  EXPECT_THAT(*(*heir)->vms(), testing::ElementsAre(spec_of("a")));
+  EXPECT_FALSE((*heir)->put_document("kind", "name", 1));
+  add(*serving, spec_of("b"));
+  (*heir)->allow_changes();
+  add(**heir, spec_of("c"));
+  EXPECT_EQ((*heir)->vms()->size(), 3U);
+  EXPECT_EQ(open()->vms()->size(), 3U);
+}
+
+TEST_F(StoreTest, IsNotTakenOverWithAnotherSchema) {
+  open();
+  run_sql("PRAGMA user_version=4");
+  const auto heir = Store::open(file_, StoreUse::kTakeOver);
+  ASSERT_FALSE(heir);
+  EXPECT_THAT(heir.error().message, HasSubstr("schema 4"));
+  EXPECT_THAT(heir.error().remedy, HasSubstr("Restart"));
+}
+
 TEST_F(StoreTest, UndoesWhatIsNotCommitted) {
   const auto store = open();
   {

@@ -113,6 +113,67 @@ TEST(Worker, IsHeldAsleepForATest) {
   worker->ask([&] { return worker->schedule().remove(busy), true; });
 }
 
+TEST(Worker, StandsStillUntilTheThawAndIsNotToldAsHeld) {
+  std::atomic<int> held{0};
+  const auto worker = start({.on_held = [&](const TurnNews& news) { held += news.is_held ? 1 : 0; },
+                             .held_after = kTurnLook});
+  FakeTenant busy;
+  busy.busy = true;
+  std::atomic<int> turns{0};
+  busy.on_turn = [&](Instant, verbs::Budget&) { return ++turns > 0; };
+  worker->ask([&] { return worker->schedule().add(busy), true; });
+  wait_until([&] { return turns > 10; });
+  int at_freeze = 0;
+  ASSERT_TRUE(worker->freeze([&] { at_freeze = turns; }));
+  std::atomic<bool> ran{false};
+  worker->post([&] { ran = true; });
+  std::this_thread::sleep_for(4 * kTurnLook);
+  EXPECT_EQ(turns, at_freeze);
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(held, 0);
+  worker->thaw();
+  wait_until([&] { return turns > at_freeze && ran; });
+  worker->ask([&] { return worker->schedule().remove(busy), true; });
+}
+
+TEST(Worker, IsFrozenOnlyIfItResponds) {
+  const auto worker = start();
+  std::atomic<bool> let_go{false};
+  std::atomic<bool> acted{false};
+  worker->post([&] { wait_until([&] { return let_go.load(); }); });
+  EXPECT_FALSE(worker->freeze([&] { acted = true; }));
+  worker->thaw();
+  let_go = true;
+  EXPECT_EQ(worker->ask([] { return 1; }), 1);
+  EXPECT_FALSE(acted);
+}
+
+TEST(Worker, CarriesOutMessagesBeforeItBeginsTurns) {
+  const auto worker = start({.waits_for_begin = true});
+  FakeTenant busy;
+  busy.busy = true;
+  std::atomic<int> turns{0};
+  busy.on_turn = [&](Instant, verbs::Budget&) { return ++turns > 0; };
+  const UniqueFd event(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::atomic<bool> seen{false};
+  worker->ask([&] {
+    worker->schedule().add(busy);
+    return worker->loop()
+        .watch(event.get(), EPOLLIN,
+               [&](std::uint32_t) {
+                 seen = true;
+                 worker->loop().unwatch(event.get());
+               })
+        .has_value();
+  });
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(worker->ask([i] { return i; }), i);
+  EXPECT_EQ(turns, 0);
+  EXPECT_FALSE(seen);
+  worker->begin_turns();
+  wait_until([&] { return turns > 0 && seen; });
+  worker->ask([&] { return worker->schedule().remove(busy), true; });
+}
+
 TEST(WorkerStall, IsOffByDefaultAndBounded) {
   WorkerStall off({});
   EXPECT_EQ(off.due(Instant(std::chrono::hours(1))), Duration::zero());
