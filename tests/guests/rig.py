@@ -45,6 +45,9 @@ class Rig(Guests):
     def engine(self):
         return engine_of(self.daemon.pid)
 
+    def sends(self, vm):
+        return self.stats(f"vm{vm}")["sends"]
+
     # ---- the end ----
 
     def close(self):
