@@ -22,6 +22,9 @@
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
 #include "model/adapter_name.h"
+#include "state/descriptors.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "transport/channel/channel_transport.h"
 #include "transport/local/local_transport.h"
 #include "transport/roce/roce_transport.h"
@@ -130,7 +133,9 @@ class VmPort final : public Tenant {
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
   Status build(PortParcel* inherited);
   Status join(UniqueFd doorbell_file);
+  void save_attached(state::Writer& out, state::Descriptors& borrowed);
   Status load(PortParcel& inherited);
+  Status load_attached(state::Reader& in, state::Descriptors& descriptors);
   Status listen();
   bool take_turn(Instant now, verbs::Budget& budget);
   void end_if_fatal();

@@ -28,19 +28,7 @@ constexpr Tag kPortServer{5};
 Result<PortParcel> VmPort::save() {
   state::Writer out;
   Descriptors borrowed;
-  {
-    const state::Writer::Group group(out, kPortMemory);
-    memory_.save(out, borrowed);
-  }
-  {
-    const state::Writer::Group group(out, kPortInterrupts);
-    interrupts_.save(out, borrowed);
-  }
-  borrowed.save(out, kPortDoorbells, device_->doorbell_file());
-  {
-    const state::Writer::Group group(out, kPortDevice);
-    device_->save(out);
-  }
+  if (server_->attached()) save_attached(out, borrowed);
   {
     const state::Writer::Group group(out, kPortServer);
     server_->save(out, borrowed);
@@ -56,29 +44,33 @@ Result<PortParcel> VmPort::save() {
   return parcel;
 }
 
+// What belongs to the VMM's connection. Without one, all of it begins anew.
+void VmPort::save_attached(state::Writer& out, Descriptors& borrowed) {
+  {
+    const state::Writer::Group group(out, kPortMemory);
+    memory_.save(out, borrowed);
+  }
+  {
+    const state::Writer::Group group(out, kPortInterrupts);
+    interrupts_.save(out, borrowed);
+  }
+  borrowed.save(out, kPortDoorbells, device_->doorbell_file());
+  const state::Writer::Group group(out, kPortDevice);
+  device_->save(out);
+}
+
 void VmPort::abandon() {
   if (!server_) return;
   server_->abandon();
   server_.reset();
 }
 
-// Guest memory first, since all else finds its place there; the server last, since it promises what
-// the others have.
 Status VmPort::load(PortParcel& inherited) {
   state::Loading loading;
   state::Reader in(inherited.state, loading);
   Descriptors descriptors(std::move(inherited.descriptors));
-  state::Reader memory = in.group(kPortMemory);
-  memory_.load(memory, descriptors);
-  state::Reader interrupts = in.group(kPortInterrupts);
-  interrupts_.load(interrupts, descriptors);
-  UniqueFd doorbells = descriptors.load(in, kPortDoorbells);
-  if (!loading.good()) return loading.status();
-  if (Status joined = join(std::move(doorbells)); !joined) return joined;
-  state::Reader device = in.group(kPortDevice);
-  device_->load(device);
-  if (!loading.good()) return loading.status();
-  set_connected(config_.connected);  // the guest may have seen another link
+  const Status attached = load_attached(in, descriptors);
+  if (!attached) return attached;
   state::Reader client = in.group(kPortServer);
   auto server = vfio_user::Server::adopt({.name = name(), .socket_path = config_.socket}, *loop_,
                                          {timers_, network_.clock}, *device_, memory_, interrupts_,
@@ -94,6 +86,24 @@ Status VmPort::load(PortParcel& inherited) {
                 .pid = server_->peer_pid(),
                 .active = device_->active(),
                 .linked = config_.connected});
+  return {};
+}
+
+// Guest memory first, since all else finds its place there; the server afterwards, since it
+// promises what the others have.
+Status VmPort::load_attached(state::Reader& in, Descriptors& descriptors) {
+  auto memory = in.group_if(kPortMemory);
+  if (!memory) return join({});
+  memory_.load(*memory, descriptors);
+  state::Reader interrupts = in.group(kPortInterrupts);
+  interrupts_.load(interrupts, descriptors);
+  UniqueFd doorbells = descriptors.load(in, kPortDoorbells);
+  if (Status good = in.status(); !good) return good;
+  if (Status joined = join(std::move(doorbells)); !joined) return joined;
+  state::Reader device = in.group(kPortDevice);
+  device_->load(device);
+  if (Status good = in.status(); !good) return good;
+  set_connected(config_.connected);  // the guest may have seen another link
   return {};
 }
 
