@@ -44,6 +44,13 @@ constexpr Duration kSettleAgain = std::chrono::seconds(1);
 constexpr Duration kLookForHca = std::chrono::seconds(3);
 constexpr Duration kLookAtHca = std::chrono::seconds(30);
 
+// `at`: nanoseconds of the steady clock, as another engine says; 0: it does not say.
+std::uint64_t milliseconds_since(std::int64_t at) {
+  const auto now =
+      std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  return at <= 0 || at > now ? 0 : static_cast<std::uint64_t>(now - at) / 1'000'000;
+}
+
 // A client that waits for an event occupies one of the API's threads: at least half stay free.
 std::size_t most_waiters(unsigned threads) {
   return threads / 2;
@@ -105,6 +112,7 @@ Status Daemon::take_over(UniqueFd estate) {
   auto inheritance = line.receive();
   if (!inheritance) refuse(inheritance.error().message);
   UniqueFd listener = std::move(inheritance->api);
+  const std::int64_t frozen_at = inheritance->frozen_at;
   if (Status good = http::ApiServer::check_listener(config_.api, listener); !good) {
     refuse(good.error().message);
   }
@@ -116,18 +124,17 @@ Status Daemon::take_over(UniqueFd estate) {
   const auto before = line.await_go();
   if (!before) refuse(before.error().message);
   host_->begin();
+  const std::uint64_t gap_ms = milliseconds_since(frozen_at);
   host_->set_upgrade({.state = model::UpgradeState::kDone,
-                      .from = before->version,
+                      .from = *before,
                       .to = kVersion,
-                      .gap_ms = before->gap_ms,
+                      .gap_ms = gap_ms,
                       .time = model::format_time(std::chrono::system_clock::now())});
-  log::info("took over from paravaned {}: VMs stood still for {} ms", before->version,
-            before->gap_ms);
-  events_.add({.type = "daemon.upgraded",
-               .fields = {{"from", before->version},
-                          {"version", kVersion},
-                          {"gap_ms", std::to_string(before->gap_ms)}},
-               .text = fmt::format("paravaned {} took over from {}", kVersion, before->version)});
+  log::info("took over from paravaned {}: VMs stood still for {} ms", *before, gap_ms);
+  events_.add(
+      {.type = "daemon.upgraded",
+       .fields = {{"from", *before}, {"version", kVersion}, {"gap_ms", std::to_string(gap_ms)}},
+       .text = fmt::format("paravaned {} took over from {}", kVersion, *before)});
   return begin(std::move(listener));
 }
 
@@ -151,6 +158,7 @@ host::HostConfig Daemon::host_config() {
           .events = &events_,
           .on_upgrade =
               [this](bool only_check) {
+                only_check_ = only_check;
                 return keeper_.send(
                     {.kind = privsep::Note::Kind::kUpgrade, .text = only_check ? "check" : ""});
               }};
@@ -441,6 +449,8 @@ void Daemon::end_upgrade(const std::string& outcome) {
     status.cause = good ? "" : good.error().message;
   } else {
     status.cause = outcome.starts_with(kFailed) ? outcome.substr(kFailed.size()) : outcome;
+  }
+  if (status.state == model::UpgradeState::kFailed && !only_check_) {
     log::error("the upgrade failed, and this engine goes on: {}", status.cause);
     events_.add({.type = "daemon.upgrade_failed",
                  .severity = model::Severity::kError,

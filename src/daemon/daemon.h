@@ -86,6 +86,7 @@ class Daemon {
     std::string heir;  // HeirFacts
     UniqueFd line;
   };
+  bool only_check_ = false;        // what the last upgrade was asked for
   std::optional<Demand> demand_;   // to hand over to another engine
   std::string told_;               // the status that the keeper was told last
   std::uint64_t memory_uses_ = 0;  // uses of the memory reserve that were reported

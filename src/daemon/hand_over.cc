@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +21,12 @@ namespace {
 constexpr auto kQuietLimit = std::chrono::milliseconds(1500);
 constexpr auto kQuietLook = std::chrono::milliseconds(1);
 constexpr auto kSendLimit = std::chrono::seconds(4);
+
+// For the other engine, whose steady clock is the same.
+std::string time_as_text() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::to_string(now / std::chrono::nanoseconds(1));
+}
 
 }  // namespace
 
@@ -59,8 +67,12 @@ Status HandOver::quiet_api() {
 
 Status HandOver::send_estate(privsep::EstateLine& line) {
   const Instant deadline = std::chrono::steady_clock::now() + kSendLimit;
+  const std::string frozen_at = time_as_text();
   const auto ports = parts_.host.freeze();
   if (!ports) return std::unexpected(ports.error());
+  const Status told =
+      line.send(host::kFrozenParcel, std::as_bytes(std::span(frozen_at)), {}, deadline);
+  if (!told) return told;
   for (const auto& [name, lock] : parts_.host.locks()) {
     if (Status sent = line.send(name, {}, {&lock, 1}, deadline); !sent) return sent;
   }

@@ -3,9 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -20,14 +18,6 @@ namespace {
 // The keeper ends an heir that waits for longer than it gives an upgrade.
 constexpr auto kEstateLimit = std::chrono::seconds(30);
 
-HeirLine::Predecessor read_go(const std::string& text) {
-  const std::size_t blank = std::min(text.find(' '), text.size());
-  HeirLine::Predecessor one{.version = text.substr(0, blank)};
-  const char* first = text.data() + std::min(blank + 1, text.size());
-  std::from_chars(first, text.data() + text.size(), one.gap_ms);
-  return one;
-}
-
 }  // namespace
 
 Result<host::Inheritance> HeirLine::receive() {
@@ -39,7 +29,7 @@ Result<host::Inheritance> HeirLine::receive() {
   return host::sort_estate(std::move(*parcels));
 }
 
-Result<HeirLine::Predecessor> HeirLine::await_go() {
+Result<std::string> HeirLine::await_go() {
   if (!keeper_.send({.kind = privsep::Note::Kind::kTaken, .text = {}})) {
     return fail(Errc::kIo, "the privileged process cannot be reached");
   }
@@ -47,7 +37,7 @@ Result<HeirLine::Predecessor> HeirLine::await_go() {
     const auto received = keeper_.receive();
     if (!received) return std::unexpected(received.error());
     if (*received && (*received)->kind == privsep::Note::Kind::kGo) {
-      return read_go((*received)->text);
+      return (*received)->text;
     }
     if (*received) continue;  // nothing else is for an heir
     pollfd ready{.fd = keeper_.fd(), .events = POLLIN, .revents = 0};

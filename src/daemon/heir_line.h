@@ -5,8 +5,8 @@
 
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -25,14 +25,9 @@ class HeirLine {
   // EstateLine::receive() and sort_estate().
   Result<host::Inheritance> receive();
 
-  // The engine that was replaced.
-  struct Predecessor {
-    std::string version;
-    std::uint64_t gap_ms = 0;  // since it stopped serving
-  };
-  // Says that this engine has everything, and waits until it may serve. Errors: kIo (the keeper has
-  // ended).
-  Result<Predecessor> await_go();
+  // Says that this engine has everything, and waits until it may serve. Returns the version of the
+  // engine that was replaced. Errors: kIo (the keeper has ended).
+  Result<std::string> await_go();
 
  private:
   const privsep::ProcessLink& keeper_;

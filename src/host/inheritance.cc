@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <utility>
 
 namespace paravane::host {
@@ -9,6 +10,18 @@ namespace {
 
 constexpr std::string_view kLockPrefix = "lock ";
 constexpr std::string_view kAdapterPrefix = "adapter ";
+
+constexpr std::uint64_t kMaxNumber = 20;  // digits
+
+// It only makes a figure of the status.
+std::int64_t read_frozen(const privsep::Parcel& parcel) {
+  const auto bytes = parcel.read();
+  std::int64_t number = 0;
+  if (!bytes) return 0;
+  const auto* text = reinterpret_cast<const char*>(bytes->data());
+  std::from_chars(text, text + bytes->size(), number);
+  return number;
+}
 
 }  // namespace
 
@@ -29,6 +42,9 @@ Result<Inheritance> sort_estate(std::vector<privsep::Parcel> parcels) {
       is_new = inheritance.adapters.emplace(name, std::move(parcel)).second;
     } else if (parcel.descriptors.size() == 1 && name.starts_with(kLockPrefix)) {
       is_new = inheritance.locks.emplace(name, std::move(parcel.descriptors[0])).second;
+    } else if (parcel.bytes() <= kMaxNumber && name == kFrozenParcel) {
+      is_new = inheritance.frozen_at == 0;
+      inheritance.frozen_at = read_frozen(parcel);
     } else if (parcel.descriptors.size() == 1 && name == kApiParcel) {
       is_new = !inheritance.api;
       inheritance.api = std::move(parcel.descriptors[0]);

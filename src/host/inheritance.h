@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,10 +21,13 @@ namespace paravane::host {
 
 // The names of parcels. That of a lock has the setting of its directory.
 inline constexpr std::string_view kApiParcel = "api";
+// Since when no VM is served: nanoseconds of the steady clock, in digits.
+inline constexpr std::string_view kFrozenParcel = "frozen";
 std::string lock_parcel(std::string_view setting);
 std::string adapter_parcel(const model::AdapterName& adapter);
 
 struct Inheritance {
+  std::int64_t frozen_at = 0;                          // of kFrozenParcel; 0: it was not said
   UniqueFd api;                                        // the listening socket
   std::map<std::string, UniqueFd, std::less<>> locks;  // by the names of their parcels
   std::map<std::string, privsep::Parcel> adapters;     // likewise

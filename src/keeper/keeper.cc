@@ -176,7 +176,7 @@ void Keeper::look_for_end() {
   int status = 0;
   if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
-  if (succession_.on_engine_ended(now())) return;
+  if (succession_.on_engine_ended()) return;
   ended_ = succession_.is_lost() ? ExitStatus::kFailed : judge(status);
 }
 
@@ -252,6 +252,7 @@ bool Keeper::take_note(Heard& heard) {
   return true;
 }
 
+// Without a pause afterwards, in which VMs would stand still: an heir lives for seconds.
 void Keeper::on_heir_notes() {
   for (int i = 0; i < kNotesAtOnce && heir_; ++i) {
     const auto note = heir_->link.receive();
@@ -259,7 +260,6 @@ void Keeper::on_heir_notes() {
     if (!note || !*note) break;
     succession_.on_heir_note(**note, now());
   }
-  noted_ = true;
 }
 
 Status Keeper::start_heir() {

@@ -57,7 +57,6 @@ void Succession::on_ready(const std::string& text, Instant now) {
   heirs_version_ = facts->version;
   step_ = Step::kHandingOver;
   deadline_ = now + kToHandOver;
-  handed_over_at_ = now;
   if (!hands_.give_estate_line({.kind = Note::Kind::kHandOver, .text = privsep::print(*facts)})) {
     fail_with("the engine does not read what it is told");
   }
@@ -72,22 +71,18 @@ void Succession::on_taken(Instant now) {
   static_cast<void>(hands_.tell_engine({.kind = Note::Kind::kLetGo, .text = {}}));
 }
 
-bool Succession::on_engine_ended(Instant now) {
+bool Succession::on_engine_ended() {
   if (step_ != Step::kLettingGo) {
     if (is_busy()) hands_.kill_heir();
     return false;
   }
-  const auto gap =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now - handed_over_at_).count();
-  const std::string text = fmt::format("{} {}", version_, gap);
   step_ = Step::kIdle;
   deadline_ = kNever;
-  log::info("the engine was replaced: {} by {}, VMs stood still for {} ms", version_,
-            heirs_version_, gap);
-  version_ = heirs_version_;
-  if (!hands_.tell_heir({.kind = Note::Kind::kGo, .text = text})) {
+  log::info("the engine was replaced: {} by {}", version_, heirs_version_);
+  if (!hands_.tell_heir({.kind = Note::Kind::kGo, .text = version_})) {
     log::error("the new engine does not read what it is told");
   }
+  version_ = heirs_version_;
   hands_.succeed();
   return true;
 }

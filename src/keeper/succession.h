@@ -70,7 +70,7 @@ class Succession {
 
   // The process has ended, and does not exist any more. `how` is for people. True: the engine's end
   // belongs to the upgrade, and the heir is the engine now; false: the keeper has no engine.
-  bool on_engine_ended(Instant now);
+  bool on_engine_ended();
   void on_heir_ended(const std::string& how, Instant now);
 
   // The daemon is to stop. An upgrade that is not certain to succeed fails.
@@ -114,7 +114,6 @@ class Succession {
   Instant earliest_{};  // of the next upgrade
   bool only_check_ = false;
   std::string outcome_;
-  Instant handed_over_at_{};
   LimitedLog ignored_;
 };
 

@@ -25,7 +25,7 @@ struct UpgradeStatus {
   std::string from{};        // the version of the engine that was or is to be replaced
   std::string to{};          // of the new one; empty: not known
   std::string cause{};       // of a failure
-  std::uint64_t gap_ms = 0;  // how long VMs were not served, as the keeper measured it
+  std::uint64_t gap_ms = 0;  // how long VMs were not served
   std::string time{};        // of the end, in UTC, as model::format_time() has it
 
   friend bool operator==(const UpgradeStatus&, const UpgradeStatus&) = default;

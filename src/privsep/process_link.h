@@ -42,8 +42,7 @@ struct Note {
     kTaken = 18,     // heir: has the whole estate, and waits for kGo
     kCannot = 19,    // engine or heir: the reason why it cannot do its part
     kLetGo = 20,     // keeper to engine: exit at once, the heir has everything
-    kGo = 21,        // keeper to heir: "VERSION GAP", serve now. Of the engine before it, and the
-                     // milliseconds since that stopped serving
+    kGo = 21,        // keeper to heir: serve now; the version of the engine before it
     kResume = 22,    // keeper to engine: serve on. "checked HeirFacts", or "failed CAUSE"
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
