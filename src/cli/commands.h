@@ -43,7 +43,7 @@ void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
 void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 void add_daemon_upgrade_command(CLI::App& daemon, Run& run);  // upgrade
-void add_help_commands(CLI::App& root, Run& run);  // help, version
+void add_help_commands(CLI::App& root, Run& run);             // help, version
 // The command reads the tree of commands from `root` when it runs, so the completion script
 // contains every command.
 void add_completion_command(CLI::App& root, Run& run);
