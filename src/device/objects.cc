@@ -292,32 +292,25 @@ void Objects::drop_srq(SharedReceiveQueue& srq) {
 
 Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
                                       const QueueGeometry& geometry, bool signal_all,
-                                      Counter& broken_rings) {
+                                      Counter& broken_rings, std::uint32_t loaded_number) {
+  const bool is_loaded = loaded_number != 0;
   const bool is_gsi = spec.type == verbs::QpType::kGeneralServices;
   const bool fixed = is_gsi && number_is_handle();
   if (fixed && qps_.find(verbs::kGsiQpNumber) != nullptr) {
     return fail(Errc::kBadState, "a GSI queue pair already exists");
   }
-  const std::optional<std::uint32_t> handle =
-      fixed ? std::optional(verbs::kGsiQpNumber) : qps_.take_handle();
+  const std::optional<std::uint32_t> handle = is_loaded ? std::optional(spec.handle)
+                                              : fixed   ? std::optional(verbs::kGsiQpNumber)
+                                                        : qps_.take_handle();
   if (!handle) return fail(Errc::kResourceExhausted, "too many queue pairs");
 
   Undo untake([&] {
-    if (!fixed) qps_.give_back(*handle);
+    if (!fixed && !is_loaded) qps_.give_back(*handle);
   });
-  if (fixed) qps_.make_place(*handle);
-  spec.handle = *handle;
-  const std::uint32_t number = is_gsi ? verbs::kGsiQpNumber : number_is_handle() ? *handle : 0;
-  auto made = add_qp(spec, number, std::move(pages), geometry, signal_all, broken_rings);
-  if (made) untake.keep();
-  return made;
-}
-
-Result<QueuePair*> Objects::add_qp(const QueuePair::Spec& spec, std::uint32_t number,
-                                   PageList pages, const QueueGeometry& geometry, bool signal_all,
-                                   Counter& broken_rings) {
+  if (fixed || is_loaded) qps_.make_place(*handle);
   std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
   if (listed.size() == listed.capacity()) listed.reserve(2 * listed.size() + 1);
+  spec.handle = *handle;
   auto qp = std::make_unique<QueuePair>(spec, std::move(pages), geometry, broken_rings);
   std::optional<verbs::PdNumber> shared_receives;
   if (spec.shared_receives != nullptr) {
@@ -325,17 +318,20 @@ Result<QueuePair*> Objects::add_qp(const QueuePair::Spec& spec, std::uint32_t nu
   }
   auto engine = adapter_.create_qp({.type = spec.type,
                                     .pd = verbs::PdNumber{spec.protection_domain},
-                                    .tag = spec.handle,
-                                    .number = number,
+                                    .tag = *handle,
+                                    .number = is_gsi               ? verbs::kGsiQpNumber
+                                              : number_is_handle() ? *handle
+                                                                   : loaded_number,
                                     .send_cq = spec.send_cq,
                                     .receive_cq = spec.receive_cq,
                                     .work = qp.get(),
                                     .signal_all = signal_all,
                                     .shared_receives = shared_receives});
   if (!engine) return std::unexpected(engine.error());
+  untake.keep();
   qp->set_engine(std::move(*engine));
   QueuePair* made = qp.get();
-  qps_.put(spec.handle, std::move(qp));
+  qps_.put(*handle, std::move(qp));
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
   made->set_place(listed.size());
   listed.push_back(made);

@@ -108,9 +108,12 @@ class Objects {
   SharedReceiveQueue* find_srq(std::uint32_t handle) const { return srqs_.find(handle); }
 
   // ---- Queue pairs ----
-  // Chooses `spec.handle`. Errors: kResourceExhausted, kBadState (a second GSI queue pair).
+  // Chooses `spec.handle`. `loaded_number`: of a queue pair that is loaded with its handle; 0: both
+  // are chosen. Errors: kResourceExhausted, kBadState (a second GSI queue pair, or the number is in
+  // use).
   Result<QueuePair*> create_qp(QueuePair::Spec spec, PageList pages, const QueueGeometry& geometry,
-                               bool signal_all, Counter& broken_rings);
+                               bool signal_all, Counter& broken_rings,
+                               std::uint32_t loaded_number = 0);
   Status destroy_qp(std::uint32_t handle);
   QueuePair* find_qp(std::uint32_t handle) const { return qps_.find(handle); }
   const HandleTable<QueuePair>& qps() const { return qps_; }
@@ -150,9 +153,6 @@ class Objects {
   CompletionQueue& add_cq(const CompletionQueue::Spec& spec, PageList pages, CompletionSink& sink);
   SharedReceiveQueue& add_srq(const SharedReceiveQueue::Spec& spec, PageList pages,
                               SharedReceiveEvents& events, Counter& broken_rings);
-  // `number`: 0 if the engine chooses it.
-  Result<QueuePair*> add_qp(const QueuePair::Spec& spec, std::uint32_t number, PageList pages,
-                            const QueueGeometry& geometry, bool signal_all, Counter& broken_rings);
   void load_contexts(state::Reader& in);
   void load_domains(state::Reader& in);
   void load_cqs(state::Reader& in, const Makers& makers);

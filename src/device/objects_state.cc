@@ -348,14 +348,14 @@ bool Objects::load_qp(state::Reader& in, const Makers& makers, verbs::IndexPool:
   const bool has_handle =
       has_fixed_handle ? spec.handle == verbs::kGsiQpNumber && find_qp(spec.handle) == nullptr
                        : claims.claim(spec.handle);
-  const bool has_number = number != 0 && (!number_is_handle() || number == spec.handle);
+  const bool has_number = number != 0 && (number == verbs::kGsiQpNumber) == is_gsi &&
+                          (!number_is_handle() || number == spec.handle);
   if (!in.expect((!is_gsi || spec.context == kKernelContext) && has_handle && has_number,
                  "there can be no such queue pair")) {
     return false;
   }
-  qps_.make_place(spec.handle);
   const Result<QueuePair*> qp =
-      add_qp(spec, number, std::move(pages), *geometry, signal_all, makers.broken_rings);
+      create_qp(spec, std::move(pages), *geometry, signal_all, makers.broken_rings, number);
   if (!in.expect(qp.has_value(), qp ? "" : qp.error().message)) return false;
   state::Reader rest = in.group(kQpState);
   (*qp)->load(rest);

@@ -32,47 +32,53 @@ Status check_side(const Side& side, const DeviceLimits& limits) {
   return {};
 }
 
+Status check_sizes(const QueueSizes& sizes, const DeviceLimits& limits) {
+  const Side send{"send", sizes.send_requests, sizes.send_sges};
+  if (Status status = check_side(send, limits); !status) return status;
+  if (!sizes.has_receives) return {};
+  return check_side({"receive", sizes.receive_requests, sizes.receive_sges}, limits);
+}
+
+// REQUIRES: check_sizes().
+QueueGeometry layout_of(const QueueSizes& sizes) {
+  const std::uint32_t send_bytes = send_stride(sizes.send_sges);
+  const std::uint64_t send_pages = ring_pages(sizes.send_requests, send_bytes);
+  QueueGeometry geometry;
+  geometry.pages = 1 + send_pages;
+  geometry.send = {abi::kTxProducerAt, abi::kTxConsumerAt, kPageBytes, send_bytes,
+                   sizes.send_requests};
+  if (!sizes.has_receives) return geometry;
+  const std::uint32_t receive_bytes = receive_stride(sizes.receive_sges);
+  geometry.receive = {abi::kRxProducerAt, abi::kRxConsumerAt, kPageBytes * (1 + send_pages),
+                      receive_bytes, sizes.receive_requests};
+  geometry.pages += ring_pages(sizes.receive_requests, receive_bytes);
+  return geometry;
+}
+
 }  // namespace
 
 Result<QueueGeometry> queue_geometry(const QueueSizes& sizes, const DeviceLimits& limits) {
-  const Side send{"send", sizes.send_requests, sizes.send_sges};
-  const Side receive{"receive", sizes.receive_requests, sizes.receive_sges};
-  if (Status status = check_side(send, limits); !status) return std::unexpected(status.error());
-  if (sizes.has_receives) {
-    if (Status status = check_side(receive, limits); !status)
-      return std::unexpected(status.error());
-  }
-  const std::uint64_t send_pages = ring_pages(send.requests, send_stride(send.sges));
-  QueueGeometry geometry;
-  geometry.pages = 1 + send_pages;
-  geometry.send = {abi::kTxProducerAt, abi::kTxConsumerAt, kPageBytes, send_stride(send.sges),
-                   send.requests};
-  if (!sizes.has_receives) return geometry;
-  geometry.receive = {abi::kRxProducerAt, abi::kRxConsumerAt, kPageBytes * (1 + send_pages),
-                      receive_stride(receive.sges), receive.requests};
-  geometry.pages += ring_pages(receive.requests, receive_stride(receive.sges));
-  return geometry;
+  if (Status fits = check_sizes(sizes, limits); !fits) return std::unexpected(fits.error());
+  return layout_of(sizes);
 }
 
 Result<QueueGeometry> queue_geometry(const abi::CreateQpCommand& command,
                                      const DeviceLimits& limits) {
-  Result<QueueGeometry> geometry =
-      queue_geometry(QueueSizes{.send_requests = command.max_send_wr.get(),
-                                .send_sges = command.max_send_sge.get(),
-                                .receive_requests = command.max_recv_wr.get(),
-                                .receive_sges = command.max_recv_sge.get(),
-                                .has_receives = command.is_srq == 0},
-                     limits);
-  if (!geometry) return geometry;
-  const std::uint64_t send_pages =
-      ring_pages(command.max_send_wr.get(), send_stride(command.max_send_sge.get()));
-  if (send_pages != command.send_chunks.get() || geometry->pages != command.total_chunks.get()) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("{} of the {} pages given are for sends, but {} of {} are needed",
-                            command.send_chunks.get(), command.total_chunks.get(), send_pages,
-                            geometry->pages));
+  const QueueSizes sizes{.send_requests = command.max_send_wr.get(),
+                         .send_sges = command.max_send_sge.get(),
+                         .receive_requests = command.max_recv_wr.get(),
+                         .receive_sges = command.max_recv_sge.get(),
+                         .has_receives = command.is_srq == 0};
+  if (Status fits = check_sizes(sizes, limits); !fits) return std::unexpected(fits.error());
+  const QueueGeometry geometry = layout_of(sizes);
+  const std::uint64_t send_pages = ring_pages(sizes.send_requests, geometry.send.element_bytes);
+  if (send_pages == command.send_chunks.get() && geometry.pages == command.total_chunks.get()) {
+    return geometry;
   }
-  return geometry;
+  return fail(Errc::kInvalidArgument,
+              fmt::format("{} of the {} pages given are for sends, but {} of {} are needed",
+                          command.send_chunks.get(), command.total_chunks.get(), send_pages,
+                          geometry.pages));
 }
 
 Result<std::uint64_t> completion_queue_pages(std::uint32_t entries, const DeviceLimits& limits) {
