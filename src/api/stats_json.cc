@@ -101,7 +101,7 @@ Result<model::LeftOut> read_left_out(const json& value) {
 
 Result<model::UpgradeStatus> read_upgrade(const json& value) {
   JsonReader reader(value, "upgrade");
-  // A state of a newer release is none that this one knows.
+  // This release does not know the states of a newer one.
   const auto state = model::parse_upgrade_state(reader.need_text("state"));
   model::UpgradeStatus upgrade{.state = state.value_or(model::UpgradeState::kNone),
                                .from = reader.need_text("from"),

@@ -48,7 +48,7 @@ class Doorway {
   // Accepts no clients until it is called with false; they wait in the socket's backlog. Errors:
   // kIo.
   Status hold(bool held);
-  // The listening socket, which stays ours; -1: there is none.
+  // The listening socket; borrowed. -1: the door does not listen.
   int listener() const { return listener_.get(); }
   // Keeps a descriptor in reserve from now on. A client that could not be accepted otherwise is
   // accepted with it and passed to `refuse`, which must tell the client the reason and close it

@@ -48,7 +48,7 @@ namespace {
 struct Options {
   std::string config_file;
   bool check_config = false;
-  std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: it is none
+  std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: not an heir
   std::filesystem::path program;  // this one
 };
 

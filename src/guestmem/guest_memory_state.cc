@@ -68,7 +68,7 @@ void GuestMemory::save(Writer& out, Descriptors& descriptors) const {
   out.flag(kDmaEnabled, dma_enabled());
 }
 
-// Addresses that were unmapped come first, so that a range is none of them.
+// Addresses that were unmapped are loaded first, so that no range can overlap them.
 void GuestMemory::load(Reader& in, Descriptors& descriptors) {
   owner_.check();
   assert(ranges_.empty() && files_.empty() && !dma_enabled());

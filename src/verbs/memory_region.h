@@ -55,7 +55,7 @@ Rights needed_rights(AccessMask access);
 struct RegionKind {
   PdNumber pd{};
   bool is_all_memory = false;    // a DMA region
-  std::uint32_t fast_pages = 0;  // that a fast region can have; 0: it is none
+  std::uint32_t fast_pages = 0;  // that a fast region can have; 0: not a fast region
 };
 using RegionRule = std::function<bool(const RegionKind&)>;
 

@@ -119,8 +119,8 @@ class PortTable final : private transport_channel::LocalOwners {
 
   // ---- The engine is replaced while VMs run ----
   // Saves every adapter for the engine that takes over. The adapters stay as they are, and go on if
-  // they get turns again; until then, nothing may change them. Errors: kUnsupported (an adapter
-  // that cannot be handed over; the message names its VM), kResourceExhausted.
+  // they get turns again; until then, nothing may change them. Errors: as VmPort::save(); the
+  // message names the adapter.
   Result<std::vector<PortParcel>> save_ports();
   // Adds an adapter that another engine has saved, with its VMM and its guest's objects. It gets
   // turns like every port. Errors: as add(); kInvalidArgument (the saved state is refused).
