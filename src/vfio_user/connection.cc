@@ -57,6 +57,7 @@ void Connection::send(std::span<const std::byte> message, int fd) {
 
 void Connection::resume() {
   held_ = false;
+  settle();
   go_on_next_turn();
 }
 
@@ -66,15 +67,16 @@ void Connection::close_soon(Ending ending) {
 }
 
 void Connection::on_event(std::uint32_t events) {
+  if ((events & EPOLLIN) != 0) has_input_ = true;
+  if ((events & kGone) != 0) is_gone_ = true;
   if (outbox_.pending()) flush();
   if (next_turn_ != TimerId::kNone) return;  // the turn comes by timer
   if (can_go_on() || ending_) {
     take_turn();
-  } else if ((events & kGone) != 0) {
-    ending_ = Ending{.broken = false, .reason = "the client closed the connection"};
+  } else if (is_gone_) {
     take_turn();
   } else {
-    listen_for_input(false);  // level-triggered: it would wake us for nothing
+    listen_for_input(false);
   }
 }
 
@@ -97,6 +99,7 @@ void Connection::flush() {
     case Outbox::Sent::kAll:
       moves_again();
       update_interest();
+      settle();
       return;
     case Outbox::Sent::kLater: return;
     case Outbox::Sent::kFailed: end_for_errno("answering failed"); return;
@@ -109,13 +112,16 @@ void Connection::take_turn() {
     listen_for_input(true);
     if (!runs_in_memory([this] { hand_over_requests(); })) return go_on_later(kMemoryPause);
   }
+  if (!is_settled() && is_gone_ && !ending_) {
+    ending_ = Ending{.broken = false, .reason = "the client closed the connection"};
+  }
   if (ending_) {
     const Ending ending = *std::exchange(ending_, Ending{});
     owner_.on_ended(ending);  // this object may be gone now
     return;
   }
   if (!can_go_on()) return;
-  if (stream_.has_next()) {
+  if (has_input_ || stream_.has_next()) {
     go_on_next_turn();
   } else if (stream_.has_bytes() && owner_.takes_requests()) {
     watch_for_stall("the client sent an incomplete message");
@@ -124,13 +130,12 @@ void Connection::take_turn() {
 
 void Connection::hand_over_requests() {
   unsigned handed_over = 0;
-  bool may_have_more = true;
   while (can_go_on() && owner_.takes_requests() &&
          handed_over + turn_bytes_ / kBytesPerRequest < limits_.requests_per_turn) {
     if (hand_over_one()) {
       ++handed_over;
-    } else if (may_have_more && !ending_) {
-      read_more(may_have_more);
+    } else if (has_input_ && !ending_) {
+      read_more();
     } else {
       return;
     }
@@ -147,14 +152,21 @@ bool Connection::hand_over_one() {
   moves_again();
   turn_bytes_ += (*next)->header.size.get();
   owner_.on_request(**next);
+  settle();
   return true;
 }
 
-void Connection::read_more(bool& may_have_more) {
+// Only now, since a process that goes on after this one was killed deals with what is left.
+void Connection::settle() {
+  if (!is_settled() || stream_.settle(socket_.get())) return;
+  close_soon(Ending{.broken = false, .reason = "another process reads from its socket"});
+}
+
+void Connection::read_more() {
   switch (stream_.fill(socket_.get())) {
     case MessageStream::Fill::kMore: return;
     case MessageStream::Fill::kDrained:
-    case MessageStream::Fill::kEmpty: may_have_more = false; return;
+    case MessageStream::Fill::kEmpty: has_input_ = false; return;
     case MessageStream::Fill::kClosed:
       ending_ = Ending{.broken = false, .reason = "the client closed the connection"};
       return;
@@ -181,8 +193,9 @@ void Connection::listen_for_input(bool wanted) {
   update_interest();
 }
 
+// Edge-triggered: messages that are not dealt with stay in the socket.
 std::uint32_t Connection::interest() const {
-  return EPOLLRDHUP | (wants_input_ ? EPOLLIN : 0U) | (outbox_.pending() ? EPOLLOUT : 0U);
+  return EPOLLET | EPOLLRDHUP | (wants_input_ ? EPOLLIN : 0U) | (outbox_.pending() ? EPOLLOUT : 0U);
 }
 
 void Connection::update_interest() {

@@ -27,7 +27,6 @@
 #include "base/instant.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
-#include "state/descriptors.h"
 #include "state/reader.h"
 #include "state/writer.h"
 #include "vfio_user/message.h"
@@ -70,11 +69,11 @@ class Connection {
   Status start();
 
   int socket() const { return socket_.get(); }
-  // What was read and not handed over, what is to be sent, and whether the connection is ending.
-  // That hold() was called is not saved, and time limits start anew. `lent`: see Outbox.
-  void save(state::Writer& out, state::Descriptors& descriptors, std::span<const int> lent) const;
+  // Where it stands in the socket, what is to be sent, and whether the connection is ending. That
+  // hold() was called is not saved, and time limits start anew. `lent`: see Outbox.
+  void save(state::Writer& out, std::span<const int> lent) const;
   // REQUIRES: not started.
-  void load(state::Reader& in, state::Descriptors& descriptors, std::span<const int> lent);
+  void load(state::Reader& in, std::span<const int> lent);
   bool is_sending() const { return outbox_.pending(); }
   bool is_ending() const { return ending_.has_value(); }
 
@@ -93,10 +92,13 @@ class Connection {
  private:
   void on_event(std::uint32_t events);
   void take_turn();
-  bool can_go_on() const { return !held_ && !outbox_.pending() && !ending_; }
+  // The request that was handed over last is dealt with.
+  bool is_settled() const { return !held_ && !outbox_.pending(); }
+  bool can_go_on() const { return is_settled() && !ending_; }
   void hand_over_requests();
   bool hand_over_one();
-  void read_more(bool& may_have_more);
+  void read_more();
+  void settle();
   void flush();
   void watch_for_stall(const char* what);
   void moves_again();
@@ -119,6 +121,8 @@ class Connection {
   TimerId stalled_ = TimerId::kNone;  // runs when it has stalled for too long
   std::size_t turn_bytes_ = 0;        // in and out, of this turn
   bool held_ = false;
+  bool has_input_ = true;  // the socket may have bytes that were not looked at
+  bool is_gone_ = false;   // the client has closed its side
   bool wants_input_ = true;
   std::optional<Ending> ending_;
 };

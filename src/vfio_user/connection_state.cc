@@ -1,5 +1,5 @@
-// Connection: what is saved of it, of the messages that are arriving and of the response that is
-// being sent.
+// Connection: what is saved of it and of the response that is being sent. Messages that were not
+// dealt with are in the socket.
 
 #include <algorithm>
 #include <cassert>
@@ -14,7 +14,6 @@
 namespace paravane::vfio_user {
 namespace {
 
-using state::Descriptors;
 using state::Reader;
 using state::Tag;
 using state::Writer;
@@ -25,12 +24,7 @@ constexpr Tag kEnds{3};        // none: it goes on
 constexpr Tag kEndsBroken{1};  // of its end
 
 // Of a stream of messages.
-constexpr Tag kArrivedBytes{1};
-constexpr Tag kArrivedBatch{2};   // a list
-constexpr Tag kBatchPosition{1};  // of a batch; from the first byte that is saved
-constexpr Tag kBatchLost{2};
-constexpr Tag kBatchFd{3};  // a list
-constexpr std::size_t kMostBatches = 2;
+constexpr Tag kUnsettled{1};  // bytes
 
 // Of an outbox.
 constexpr Tag kBytesToSend{1};
@@ -38,10 +32,10 @@ constexpr Tag kFdToSend{2};  // which of those that are lent; none: none, or sen
 
 }  // namespace
 
-void Connection::save(Writer& out, Descriptors& descriptors, std::span<const int> lent) const {
+void Connection::save(Writer& out, std::span<const int> lent) const {
   {
     const Writer::Group group(out, kArriving);
-    stream_.save(out, descriptors);
+    stream_.save(out);
   }
   if (outbox_.pending()) {
     const Writer::Group group(out, kSending);
@@ -52,9 +46,9 @@ void Connection::save(Writer& out, Descriptors& descriptors, std::span<const int
   out.flag(kEndsBroken, ending_->broken);
 }
 
-void Connection::load(Reader& in, Descriptors& descriptors, std::span<const int> lent) {
+void Connection::load(Reader& in, std::span<const int> lent) {
   Reader arriving = in.group(kArriving);
-  stream_.load(arriving, descriptors);
+  stream_.load(arriving);
   if (auto sending = in.group_if(kSending)) outbox_.load(*sending, lent);
   if (auto ends = in.group_if(kEnds)) {
     const bool broken = ends->flag(kEndsBroken);
@@ -65,39 +59,13 @@ void Connection::load(Reader& in, Descriptors& descriptors, std::span<const int>
   in.end();
 }
 
-void MessageStream::save(Writer& out, Descriptors& descriptors) const {
-  out.bytes(kArrivedBytes, std::span(buffer_).subspan(begin_, end_ - begin_));
-  for (const Arrived& batch : arrived_) {
-    const Writer::Group group(out, kArrivedBatch);
-    out.number(kBatchPosition, batch.position - handed_out_);
-    out.flag(kBatchLost, batch.lost);
-    for (const UniqueFd& fd : batch.fds) descriptors.save(out, kBatchFd, fd.get());
-  }
+void MessageStream::save(Writer& out) const {
+  out.number(kUnsettled, unsettled_);
 }
 
-void MessageStream::load(Reader& in, Descriptors& descriptors) {
-  assert(!has_bytes() && handed_out_ == 0 && arrived_.empty());
-  const std::span<const std::byte> bytes = in.bytes(kArrivedBytes, kMaxMessageBytes);
-  buffer_.assign(bytes.begin(), bytes.end());
-  begin_ = 0;
-  end_ = buffer_.size();
-  while (auto group = in.group_if(kArrivedBatch)) {
-    if (!in.expect(arrived_.size() < kMostBatches, "too many batches of descriptors")) return;
-    Arrived batch;
-    batch.position = group->number(kBatchPosition);
-    batch.lost = group->flag(kBatchLost);
-    while (UniqueFd fd = descriptors.load_if(*group, kBatchFd)) {
-      if (!group->expect(batch.fds.size() < kMaxMessageFds, "too many descriptors")) return;
-      batch.fds.push_back(std::move(fd));
-    }
-    group->end();
-    const bool in_order = arrived_.empty() || arrived_.back().position < batch.position;
-    if (!group->expect(batch.position < end_ && in_order && (batch.lost || !batch.fds.empty()),
-                       "descriptors came with no byte")) {
-      return;
-    }
-    arrived_.push_back(std::move(batch));
-  }
+void MessageStream::load(Reader& in) {
+  assert(!looks_ && unsettled_ == 0);
+  unsettled_ = in.number(kUnsettled, kMostUnsettled);
   in.end();
 }
 

@@ -33,7 +33,7 @@ Received receive(int socket, std::span<std::byte> into) {
 
   Received received{};
   do {
-    received.bytes = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    received.bytes = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_PEEK);
   } while (received.bytes < 0 && errno == EINTR);
   if (received.bytes < 0) return received;
   received.truncated = (message.msg_flags & MSG_CTRUNC) != 0;
@@ -56,6 +56,7 @@ Received receive(int socket, std::span<std::byte> into) {
 }  // namespace
 
 MessageStream::Fill MessageStream::fill(int socket) {
+  if (!looks_ && !look_from(socket, unsettled_)) return Fill::kFailed;
   make_room();
   const std::size_t room = buffer_.size() - end_;
   Received received = receive(socket, std::span(buffer_).subspan(end_));
@@ -90,8 +91,29 @@ std::expected<std::optional<Request>, std::string> MessageStream::next() {
   request.payload = std::span(buffer_).subspan(begin_ + sizeof(Header), size - sizeof(Header));
   begin_ += size;
   handed_out_ += size;
+  unsettled_ += size;
   take_descriptors(request);
   return request;
+}
+
+// The kernel moves the place on by what is read, and back by what is taken out.
+bool MessageStream::look_from(int socket, std::uint64_t offset) {
+  const int place = static_cast<int>(offset);
+  looks_ = setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &place, sizeof place) == 0;
+  return looks_;
+}
+
+// One read ends where descriptors were sent. They are closed here; fill() has had them.
+bool MessageStream::settle(int socket) {
+  std::array<std::byte, 4096> seen;
+  while (unsettled_ > 0) {
+    const std::size_t most = std::min<std::uint64_t>(seen.size(), unsettled_);
+    const ssize_t taken = recv(socket, seen.data(), most, MSG_DONTWAIT);
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken <= 0) return false;
+    unsettled_ -= static_cast<std::uint64_t>(taken);
+  }
+  return true;
 }
 
 bool MessageStream::has_next() const {

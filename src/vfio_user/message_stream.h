@@ -3,6 +3,10 @@
 // messages. A message with an impossible size ends the stream, because the start of the next
 // message cannot be found.
 //
+// Bytes stay in the socket until settle() takes out the messages that have been dealt with. Another
+// process that gets the socket, even from one that was killed, therefore finds the first message
+// that was not, with its descriptors.
+//
 // Descriptors arrive together with bytes. The kernel ends a read after the data of the send that
 // carried the descriptors, so they belong to the message that contains the last byte of that read.
 //
@@ -19,7 +23,6 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "state/descriptors.h"
 #include "state/reader.h"
 #include "state/writer.h"
 #include "vfio_user/message.h"
@@ -40,9 +43,13 @@ class MessageStream {
     kFailed,   // errno says why
   };
 
-  // Reads once from `socket`. It may move bytes, so payloads returned earlier become invalid.
-  // REQUIRES: next() has just returned nullopt.
+  // Looks once at what `socket` has received since. It may move bytes, so payloads returned earlier
+  // become invalid. REQUIRES: next() has just returned nullopt.
   Fill fill(int socket);
+
+  // Takes what next() has returned out of `socket`. False: it is not there any more, because
+  // another process reads from the socket.
+  bool settle(int socket);
 
   // Returns the next complete message; nullopt: call fill(). Errors: the text names the impossible
   // size.
@@ -53,10 +60,10 @@ class MessageStream {
   // Whether there are bytes that next() has not returned.
   bool has_bytes() const { return end_ > begin_; }
 
-  // The bytes that next() has not returned, and the descriptors that came with them.
-  void save(state::Writer& out, state::Descriptors& descriptors) const;
+  // How many bytes of the socket next() has returned and settle() has not taken out.
+  void save(state::Writer& out) const;
   // REQUIRES: nothing was read.
-  void load(state::Reader& in, state::Descriptors& descriptors);
+  void load(state::Reader& in);
 
  private:
   struct Arrived {
@@ -65,7 +72,10 @@ class MessageStream {
     bool lost = false;
   };
 
+  static constexpr std::uint64_t kMostUnsettled = kMaxMessageBytes;
+
   std::optional<Header> header() const;
+  bool look_from(int socket, std::uint64_t offset);
   static bool possible(const Header& header);
   void make_room();
   void merge_arrived();
@@ -75,6 +85,8 @@ class MessageStream {
   std::size_t begin_ = 0;         // of what is not handed out yet
   std::size_t end_ = 0;           // of what has been read
   std::uint64_t handed_out_ = 0;  // stream position of begin_
+  std::uint64_t unsettled_ = 0;   // bytes before that, which are in the socket yet
+  bool looks_ = false;            // the socket knows where fill() reads on
   std::vector<Arrived> arrived_;  // at most two: of the first message, and of the last read
 };
 

@@ -183,7 +183,7 @@ TEST_F(VfioUserMust, M07_M08_StatesItsLimitsAndNothingElse) {
   ASSERT_TRUE(good(reply));
   EXPECT_STREQ(
       reinterpret_cast<const char*>(reply->payload.data() + 4),
-      R"({"capabilities":{"max_data_xfer_size":1048576,"max_msg_fds":16,"pgsizes":4096}})");
+      R"({"capabilities":{"max_data_xfer_size":65536,"max_msg_fds":16,"pgsizes":4096}})");
 }
 
 TEST_F(VfioUserMust, M09_RefusesInVersionWithAnAnswer) {

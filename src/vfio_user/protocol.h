@@ -38,7 +38,8 @@ enum class Command : std::uint16_t {
 
 // ---- Limits that we state in VERSION, and that follow from it ----
 inline constexpr std::uint32_t kMaxMessageFds = 16;
-inline constexpr std::uint32_t kMaxDataBytes = 1 << 20;
+// A message is read in place (message_stream.h), so it has to fit in a socket.
+inline constexpr std::uint32_t kMaxDataBytes = 1 << 16;
 // The longest request: a region write of kMaxDataBytes, with some slack.
 inline constexpr std::uint32_t kMaxMessageBytes = kMaxDataBytes + 4096;
 inline constexpr std::uint32_t kMaxVersionBytes = 4096;

@@ -70,7 +70,7 @@ void ServerImpl::save_client(Writer& out, Descriptors& descriptors) const {
   descriptors.save(out, kClientSocket, client_->connection.socket());
   {
     const Writer::Group group(out, kConnection);
-    client_->connection.save(out, descriptors, lent_descriptors());
+    client_->connection.save(out, lent_descriptors());
   }
   if (!client_->session.negotiated()) return;
   const Writer::Group group(out, kAttachment);
@@ -125,7 +125,7 @@ void ServerImpl::load_client(Reader& in, Descriptors& descriptors) {
   const int pid = pid_of_peer(socket.get());
   client_.emplace(std::move(socket), pid, *this);
   Reader connection = in.group(kConnection);
-  client_->connection.load(connection, descriptors, lent_descriptors());
+  client_->connection.load(connection, lent_descriptors());
   if (auto attachment = in.group_if(kAttachment)) load_attachment(*attachment);
   in.end();
   in.expect(attached() || !client_->connection.is_ending(), "a client ends before VERSION");

@@ -29,6 +29,15 @@ RawVfioClient::Bytes resets(std::size_t count) {
   return all;
 }
 
+constexpr unsigned kAnswers = 10;
+
+void ask_for_more_than_a_socket_holds(RawVfioClient& client) {
+  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
+  for (unsigned i = 0; i < kAnswers; ++i) {
+    client.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  }
+}
+
 TEST_F(VfioUserShould, S33_HasNoInterruptPinAndPlainEventfds) {
   EXPECT_EQ(client_.read_value<std::uint8_t>(kConfigRegion, 0x3D), 0);
   EXPECT_EQ(client_.irq_info(2)->as<IrqInfo>().flags.get(), 1U) << "EVENTFD, not NORESIZE";
@@ -80,13 +89,13 @@ TEST_F(VfioUserShould, S38_BufferedMessagesHaveATimerThatIsDue) {
 }
 
 TEST_F(VfioUserShould, S38_ATurnIsBoundedInBytesToo) {
-  const RegionAccess access{.offset = {}, .region = Le32(1), .count = Le32(100'000)};
+  const RegionAccess access{.offset = {}, .region = Le32(1), .count = Le32(60'000)};
   for (int i = 0; i < 20; ++i) {
     client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
   }
   const std::uint64_t before = rig_.counters().messages.value();
   rig_.step();
-  EXPECT_LE(rig_.counters().messages.value() - before, 64 * kPage / 100'000 + 1);
+  EXPECT_LE(rig_.counters().messages.value() - before, 64 * kPage / 60'000 + 1);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(good(client_.receive()));
 }
 
@@ -206,18 +215,16 @@ TEST_F(VfioUserShould, S42_AnAttachedClientMayBeSilentForEver) {
 }
 
 TEST_F(VfioUserShould, S42_AClientThatStopsReadingCostsOneAnswer) {
-  const int small = 4096;
-  ASSERT_EQ(setsockopt(client_.socket(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
-  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
-  for (int i = 0; i < 10; ++i) {
-    client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
-  }
   const std::uint64_t before = rig_.counters().messages.value();
+  ask_for_more_than_a_socket_holds(client_);
   for (int i = 0; i < 100; ++i) rig_.step();
-  EXPECT_EQ(rig_.counters().messages.value() - before, 1U) << "the rest waits in the socket";
+  const std::uint64_t handled = rig_.counters().messages.value() - before;
+  EXPECT_LT(handled, kAnswers) << "the rest waits in the socket";
   EXPECT_EQ(rig_.loop().poll(Duration(0)), 0);
+  for (int i = 0; i < 100; ++i) rig_.step();
+  EXPECT_EQ(rig_.counters().messages.value() - before, handled);
 
-  for (int i = 0; i < 10; ++i) {  // it reads again: nothing was lost
+  for (unsigned i = 0; i < kAnswers; ++i) {  // it reads again: nothing was lost
     const auto reply = client_.receive();
     ASSERT_TRUE(good(reply)) << i;
     EXPECT_EQ(reply->payload.size(), 16U + kMaxDataBytes);
@@ -227,8 +234,7 @@ TEST_F(VfioUserShould, S42_AClientThatStopsReadingCostsOneAnswer) {
 }
 
 TEST_F(VfioUserShould, S42_AClientThatNeverReadsIsDropped) {
-  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
-  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  ask_for_more_than_a_socket_holds(client_);
   for (int i = 0; i < 5; ++i) rig_.step();
   EXPECT_TRUE(rig_.server().attached());
   rig_.pass(std::chrono::seconds(6));
@@ -238,9 +244,8 @@ TEST_F(VfioUserShould, S42_AClientThatNeverReadsIsDropped) {
 }
 
 TEST_F(VfioUserShould, S42_AClientThatReadsSlowlyIsNot) {
-  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
-  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
-  EXPECT_TRUE(good(client_.receive()));
+  ask_for_more_than_a_socket_holds(client_);
+  for (unsigned i = 0; i < kAnswers; ++i) EXPECT_TRUE(good(client_.receive()));
   rig_.pass(std::chrono::seconds(6));
   EXPECT_TRUE(good(client_.reset()));
   EXPECT_EQ(rig_.timers().size(), 0U);
@@ -248,8 +253,7 @@ TEST_F(VfioUserShould, S42_AClientThatReadsSlowlyIsNot) {
 
 TEST_F(VfioUserShould, S42_AClientThatHidesItsOwnSocketInTheQueueIsDropped) {
   // Its socket waits in its own messages, so that closing it closes nothing.
-  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
-  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  ask_for_more_than_a_socket_holds(client_);
   const int itself = client_.socket();
   client_.send(Command::kReset, {}, {&itself, 1});
   for (int i = 0; i < 5; ++i) rig_.step();
@@ -298,8 +302,7 @@ TEST_F(VfioUserShould, S42_HalfAMessageMayWaitWhileAnAnswerIsOwed) {
 }
 
 TEST_F(VfioUserShould, S42_AClientThatStopsReadingMayLeave) {
-  const RegionAccess access{.offset = {}, .region = Le32(9), .count = Le32(kMaxDataBytes)};
-  client_.send(Command::kRegionRead, RawVfioClient::bytes_of(access));
+  ask_for_more_than_a_socket_holds(client_);
   for (int i = 0; i < 5; ++i) rig_.step();
   client_.hang_up();
   rig_.step();

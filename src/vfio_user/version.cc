@@ -61,8 +61,8 @@ std::expected<ClientLimits, std::string> read_version(std::span<const std::byte>
 std::string version_json(std::size_t room) {
   // In the order in which they are kept.
   const std::array<std::pair<const char*, std::uint32_t>, 3> members{{
+      {"max_data_xfer_size", kMaxDataBytes},  // missing, it would mean 1 MiB
       {"max_msg_fds", kMaxMessageFds},
-      {"max_data_xfer_size", kMaxDataBytes},
       {"pgsizes", 4096},
   }};
   for (std::size_t kept = members.size(); kept > 0; --kept) {

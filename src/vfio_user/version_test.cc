@@ -18,20 +18,20 @@ TEST(Version, ReadsWhatQemuAndCloudHypervisorSay) {
   const auto qemu = read_version(version(RawVfioClient::kQemuJson));
   ASSERT_TRUE(qemu);
   EXPECT_EQ(qemu->max_fds, 16U);
-  EXPECT_EQ(qemu->max_data, 1U << 20);
+  EXPECT_EQ(qemu->max_data, kMaxDataBytes);
   const auto cloud = read_version(version(RawVfioClient::kCloudHypervisorJson, 1));
   ASSERT_TRUE(cloud);
   EXPECT_EQ(cloud->minor, 1);
   EXPECT_EQ(cloud->max_fds, 1U);
 }
 
-TEST(Version, AClientThatSaysNothingHasTheProtocolsDefaults) {
+TEST(Version, AClientThatSaysNothingHasTheProtocolsDefaultsUpToOurs) {
   for (const auto& payload : {RawVfioClient::bytes_of(VersionNumbers{}), version("{}"),
                               version(R"({"capabilities":{}})")}) {
     const auto client = read_version(payload);
     ASSERT_TRUE(client);
     EXPECT_EQ(client->max_fds, 1U);
-    EXPECT_EQ(client->max_data, 1U << 20);
+    EXPECT_EQ(client->max_data, kMaxDataBytes);
   }
 }
 
@@ -54,10 +54,9 @@ TEST(Version, WhatFollowsTheNulIsIgnored) {
 
 TEST(Version, LessRoomMeansFewerMembers) {
   EXPECT_EQ(version_json(193),
-            R"({"capabilities":{"max_data_xfer_size":1048576,"max_msg_fds":16,"pgsizes":4096}})");
-  EXPECT_EQ(version_json(78),
-            R"({"capabilities":{"max_data_xfer_size":1048576,"max_msg_fds":16}})");
-  EXPECT_EQ(version_json(50), R"({"capabilities":{"max_msg_fds":16}})");
+            R"({"capabilities":{"max_data_xfer_size":65536,"max_msg_fds":16,"pgsizes":4096}})");
+  EXPECT_EQ(version_json(70), R"({"capabilities":{"max_data_xfer_size":65536,"max_msg_fds":16}})");
+  EXPECT_EQ(version_json(50), R"({"capabilities":{"max_data_xfer_size":65536}})");
   EXPECT_EQ(version_json(34), R"({"capabilities":{}})");
   EXPECT_EQ(version_json(0), R"({"capabilities":{}})") << "never without JSON";
 }
