@@ -40,13 +40,14 @@ MAY_INCLUDE = {
     "cli": ["base", "json", "model", "text", "api", "vmm"],
     "settings": ["base", "model"],
     "privsep": ["base", "json", "model", "api"],
+    "holder": ["base", "privsep"],
     "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
     "worker": ["base", "state", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
-    "daemon": ["base", "guestmem", "settings", "privsep", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
+    "daemon": ["base", "guestmem", "settings", "privsep", "holder", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
     "testing": ["base", "state", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing

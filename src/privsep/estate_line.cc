@@ -1,267 +1,42 @@
 #include "privsep/estate_line.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <iterator>
-#include <thread>
-
-#include "base/wire_int.h"
 
 namespace paravane::privsep {
-namespace {
-
-using Le32 = WireInt<std::uint32_t, std::endian::little>;
-using Le64 = WireInt<std::uint64_t, std::endian::little>;
-
-// The kernel takes 253 at a time (SCM_MAX_FD).
-constexpr std::size_t kMostAtOnce = 253;
-constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-// Of a host whose descriptors in flight are at their limit.
-constexpr std::chrono::milliseconds kTryAgain{5};
-
-enum class PacketKind : std::uint8_t { kParcel = 1, kDescriptors = 2, kEnd = 3 };
-
-// What each packet begins with; a parcel's name follows.
-struct PacketHead {
-  std::uint8_t kind = 0;
-  Le32 count;  // descriptors of a parcel, parcels at the end
-  Le64 bytes;  // of a parcel
-};
-static_assert(sizeof(PacketHead) == 13);
-
-constexpr std::size_t kMaxEstatePacket = sizeof(PacketHead) + Parcel::kMaxName;
-
-std::vector<std::byte> make_packet(PacketKind kind, std::uint32_t count, std::uint64_t bytes,
-                                   std::string_view name) {
-  const PacketHead head{
-      .kind = static_cast<std::uint8_t>(kind), .count = Le32(count), .bytes = Le64(bytes)};
-  std::vector<std::byte> packet(sizeof head + name.size());
-  std::memcpy(packet.data(), &head, sizeof head);
-  std::ranges::copy(std::as_bytes(std::span(name)), packet.begin() + sizeof head);
-  return packet;
-}
-
-std::unexpected<Error> broken(std::string_view what) {
-  return fail(Errc::kInvalidArgument, fmt::format("the estate is refused: {}", what));
-}
-
-Result<UniqueFd> make_content(std::span<const std::byte> bytes) {
-  UniqueFd file(::memfd_create("paravane-estate", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) return fail_by_system(Errc::kResourceExhausted, "cannot create a file", errno);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count = ::write(file.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail_by_system(Errc::kResourceExhausted, "cannot write a file", errno);
-    done += static_cast<std::size_t>(count);
-  }
-  if (::fcntl(file.get(), F_ADD_SEALS, kSealed | F_SEAL_SEAL) != 0) {
-    return fail_by_system(Errc::kIo, "cannot seal a file", errno);
-  }
-  return file;
-}
-
-bool is_content(int file, std::uint64_t bytes) {
-  const int seals = ::fcntl(file, F_GET_SEALS);
-  struct stat status{};
-  return seals >= 0 && (seals & kSealed) == kSealed && ::fstat(file, &status) == 0 &&
-         status.st_size >= 0 && static_cast<std::uint64_t>(status.st_size) == bytes;
-}
-
-bool is_name(std::string_view name) {
-  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
-}
-
-}  // namespace
-
-Result<std::vector<std::byte>> Parcel::read() const {
-  std::vector<std::byte> bytes(bytes_);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count =
-        ::pread(content_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail_by_system(Errc::kIo, "cannot read the estate", errno);
-    done += static_cast<std::size_t>(count);
-  }
-  return bytes;
-}
-
-struct EstateLine::Packet {
-  std::uint8_t kind = 0;
-  std::uint32_t count = 0;
-  std::uint64_t bytes = 0;
-  std::string name{};
-  std::vector<UniqueFd> descriptors{};
-};
-
-Result<std::array<UniqueFd, 2>> EstateLine::make() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return fail_by_system(Errc::kIo, "cannot create a socket pair", errno);
-  }
-  return std::array{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-Status EstateLine::wait(short events, Instant deadline) const {
-  for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return fail(Errc::kIo, "the other engine did not respond in time");
-    pollfd ready{.fd = socket_.get(), .events = events, .revents = 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(left.count()));
-    if (count > 0) return {};
-    if (count < 0 && errno != EINTR) return fail_by_system(Errc::kIo, "poll", errno);
-  }
-}
-
-Status EstateLine::send_packet(std::span<const std::byte> packet, std::span<const int> descriptors,
-                               Instant deadline) const {
-  iovec data{.iov_base = const_cast<std::byte*>(packet.data()), .iov_len = packet.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> ancillary{};
-  if (!descriptors.empty()) {
-    message.msg_control = ancillary.data();
-    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  }
-  for (;;) {
-    if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return {};
-    if (errno == EINTR) continue;
-    // Too many descriptors are under way: the other side takes them.
-    if (errno == ETOOMANYREFS) std::this_thread::sleep_for(kTryAgain);
-    if (errno != EAGAIN && errno != ETOOMANYREFS) {
-      return fail_by_system(Errc::kIo, "cannot send to the other engine", errno);
-    }
-    if (Status ready = wait(POLLOUT, deadline); !ready) return ready;
-  }
-}
 
 Status EstateLine::send(std::string_view name, std::span<const std::byte> bytes,
                         std::span<const int> descriptors, Instant deadline) {
-  if (!is_name(name) || name.size() > Parcel::kMaxName || bytes.size() > Parcel::kMaxBytes ||
-      descriptors.size() > Parcel::kMaxDescriptors || sent_ >= kMaxParcels) {
+  if (sent_ >= kMaxParcels) {
     return fail(Errc::kResourceExhausted, fmt::format("{} is too large to hand over", name));
   }
-  UniqueFd content;
-  if (!bytes.empty()) {
-    auto made = make_content(bytes);
-    if (!made) return std::unexpected(made.error());
-    content = std::move(*made);
-  }
-  const int file = content.get();
-  const auto packet = make_packet(
-      PacketKind::kParcel, static_cast<std::uint32_t>(descriptors.size()), bytes.size(), name);
-  if (Status sent = send_packet(packet, {&file, content ? 1U : 0U}, deadline); !sent) return sent;
-  const auto more = make_packet(PacketKind::kDescriptors, 0, 0, {});
-  while (!descriptors.empty()) {
-    const auto now = descriptors.first(std::min(descriptors.size(), kMostAtOnce));
-    if (Status sent = send_packet(more, now, deadline); !sent) return sent;
-    descriptors = descriptors.subspan(now.size());
-  }
-  ++sent_;
-  return {};
+  Status sent = line_.send(name, bytes, descriptors, deadline);
+  if (sent) ++sent_;
+  return sent;
 }
 
 Status EstateLine::end(Instant deadline) {
-  return send_packet(make_packet(PacketKind::kEnd, sent_, 0, {}), {}, deadline);
-}
-
-Result<EstateLine::Packet> EstateLine::receive_packet(Instant deadline) const {
-  std::array<char, kMaxEstatePacket + 1> bytes{};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostAtOnce * sizeof(int))> ancillary{};
-  iovec data{.iov_base = bytes.data(), .iov_len = bytes.size()};
-  msghdr message{};
-  ssize_t size = -1;
-  while (size < 0) {
-    message = {};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = ancillary.data();
-    message.msg_controllen = ancillary.size();
-    size = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    if (size >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return fail_by_system(Errc::kIo, "cannot read the estate", errno);
-    if (Status ready = wait(POLLIN, deadline); !ready) return std::unexpected(ready.error());
-  }
-  Packet packet;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    std::array<int, kMostAtOnce> numbers{};
-    std::memcpy(numbers.data(), CMSG_DATA(header), count * sizeof(int));
-    for (std::size_t i = 0; i < count; ++i) packet.descriptors.emplace_back(numbers[i]);
-  }
-  if ((message.msg_flags & MSG_CTRUNC) != 0) {
-    return fail(Errc::kResourceExhausted, "out of descriptors for the estate");
-  }
-  const auto length = static_cast<std::size_t>(size);
-  if (length == 0) return fail(Errc::kIo, "the other engine has closed the line");
-  PacketHead head;
-  if (length < sizeof head || length > kMaxEstatePacket) return broken("the size of a packet");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  packet.kind = head.kind;
-  packet.count = head.count.get();
-  packet.bytes = head.bytes.get();
-  packet.name.assign(bytes.data() + sizeof head, length - sizeof head);
-  return packet;
+  return line_.end(sent_, deadline);
 }
 
 Result<std::vector<Parcel>> EstateLine::receive(Instant deadline) {
   std::vector<Parcel> parcels;
-  std::size_t missing = 0;  // descriptors of the last parcel
   for (;;) {
-    auto packet = receive_packet(deadline);
-    if (!packet) return std::unexpected(packet.error());
-    const auto& [kind, count, bytes, name, descriptors] = *packet;
-    switch (static_cast<PacketKind>(kind)) {
-      case PacketKind::kParcel: {
-        if (missing != 0) return broken("a parcel lacks descriptors");
-        if (parcels.size() >= kMaxParcels) return broken("the number of parcels");
-        if (!is_name(name)) return broken("the name of a parcel");
-        if (count > Parcel::kMaxDescriptors) return broken("the number of descriptors");
-        if (bytes > Parcel::kMaxBytes) return broken("the size of a parcel");
-        if (descriptors.size() != (bytes == 0 ? 0U : 1U)) return broken("a parcel without content");
-        if (bytes != 0 && !is_content(descriptors[0].get(), bytes)) {
-          return broken("the content of a parcel");
-        }
-        parcels.emplace_back(name, bytes == 0 ? UniqueFd() : std::move(packet->descriptors[0]),
-                             bytes);
-        missing = count;
-        break;
+    auto news = line_.receive();
+    if (!news) return std::unexpected(news.error());
+    if (!*news) {
+      if (Status ready = line_.wait_for_news(deadline); !ready) {
+        return std::unexpected(ready.error());
       }
-      case PacketKind::kDescriptors: {
-        if (!name.empty() || count != 0 || bytes != 0) return broken("a packet of descriptors");
-        if (descriptors.empty() || descriptors.size() > missing) {
-          return broken("the number of descriptors");
-        }
-        missing -= descriptors.size();
-        auto& all = parcels.back().descriptors;
-        std::ranges::move(packet->descriptors, std::back_inserter(all));
-        break;
-      }
-      case PacketKind::kEnd:
-        if (missing != 0 || count != parcels.size() || !name.empty() || !descriptors.empty()) {
-          return broken("its end");
-        }
-        return parcels;
-      default: return broken("the kind of a packet");
+      continue;
     }
+    if (const auto end = (*news)->end) {
+      if (*end == parcels.size()) return parcels;
+      return fail(Errc::kInvalidArgument, "the estate is refused: its end");
+    }
+    if (parcels.size() >= kMaxParcels) {
+      return fail(Errc::kInvalidArgument, "the estate is refused: the number of parcels");
+    }
+    parcels.push_back(std::move(*(*news)->parcel));
   }
 }
 

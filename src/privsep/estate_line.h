@@ -2,13 +2,7 @@
 // sockets, and the saved state of each adapter with its descriptors. The engine that is replaced
 // sends, its heir receives. The line is a socket pair that the keeper makes for each upgrade.
 //
-// Everything is sent as parcels. The bytes of a parcel are a sealed file in memory, so they do not
-// change under the reader, and a parcel that is refused costs no memory of the reader's. The last
-// packet says how many parcels there were.
-//
-// The receiver does not trust the sender, which a guest may have taken over. All numbers are
-// bounded, a packet of any other form is an error, and descriptors that came with an error are
-// closed.
+// Everything is sent as parcels (privsep/parcel.h), and the last packet says how many there were.
 //
 // One thread. Calls block until their deadline at the latest.
 
@@ -18,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,41 +19,17 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "privsep/parcel.h"
 
 namespace paravane::privsep {
-
-class Parcel {
- public:
-  static constexpr std::size_t kMaxName = 255;
-  static constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
-  static constexpr std::size_t kMaxDescriptors = 1024;
-
-  Parcel() = default;
-  // `content`: a sealed file of `bytes` bytes; none if there are no bytes.
-  Parcel(std::string name, UniqueFd content, std::uint64_t bytes)
-      : name_(std::move(name)), content_(std::move(content)), bytes_(bytes) {}
-
-  const std::string& name() const { return name_; }
-  std::uint64_t bytes() const { return bytes_; }
-  // Reads the bytes, each time anew. Errors: kIo.
-  Result<std::vector<std::byte>> read() const;
-
-  std::vector<UniqueFd> descriptors;  // the receiver's own
-
- private:
-  std::string name_;
-  UniqueFd content_;
-  std::uint64_t bytes_ = 0;
-};
 
 class EstateLine {
  public:
   static constexpr std::size_t kMaxParcels = 8192;
 
-  // The two sockets of a line. Errors: kIo.
-  static Result<std::array<UniqueFd, 2>> make();
+  static Result<std::array<UniqueFd, 2>> make() { return ParcelLine::make(); }
 
-  explicit EstateLine(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit EstateLine(UniqueFd socket) : line_(std::move(socket)) {}
 
   // ---- The engine that is replaced ----
   // The descriptors stay the caller's. REQUIRES: the limits of Parcel. Errors: kIo (the other side
@@ -76,13 +45,7 @@ class EstateLine {
   Result<std::vector<Parcel>> receive(Instant deadline);
 
  private:
-  Status send_packet(std::span<const std::byte> packet, std::span<const int> descriptors,
-                     Instant deadline) const;
-  struct Packet;
-  Result<Packet> receive_packet(Instant deadline) const;
-  Status wait(short events, Instant deadline) const;
-
-  UniqueFd socket_;
+  ParcelLine line_;
   std::uint32_t sent_ = 0;
 };
 

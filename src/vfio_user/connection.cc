@@ -22,8 +22,14 @@ constexpr const char* kReadsNothing = "the client does not read responses";
 }  // namespace
 
 Connection::Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner,
-                       Limits limits)
-    : socket_(std::move(socket)), loop_(loop), timers_(timers), owner_(owner), limits_(limits) {
+                       Limits limits, Exchange* exchange)
+    : socket_(std::move(socket)),
+      loop_(loop),
+      timers_(timers),
+      owner_(owner),
+      limits_(limits),
+      exchange_(exchange) {
+  if (exchange_ != nullptr) outbox_.send_by(*exchange_);
   assert(limits_.requests_per_turn > 0);
 }
 
@@ -38,8 +44,8 @@ Status Connection::start() {
       loop_.watch(socket_.get(), interest(), [this](std::uint32_t events) { on_event(events); });
   if (!watched) return watched;
   if (outbox_.pending()) watch_for_stall(kReadsNothing);
-  // No event tells of what was read before.
-  if (ending_ || (can_go_on() && stream_.has_bytes())) go_on_next_turn();
+  // No event tells of what was done before.
+  if (ending_ || stream_.has_unsettled()) go_on_next_turn();
   return {};
 }
 
@@ -108,6 +114,7 @@ void Connection::flush() {
 
 void Connection::take_turn() {
   turn_bytes_ = 0;
+  settle();
   if (can_go_on()) {
     listen_for_input(true);
     if (!runs_in_memory([this] { hand_over_requests(); })) return go_on_later(kMemoryPause);
@@ -151,6 +158,7 @@ bool Connection::hand_over_one() {
   if (!*next) return false;
   moves_again();
   turn_bytes_ += (*next)->header.size.get();
+  if (exchange_ != nullptr) exchange_->begin((*next)->header);
   owner_.on_request(**next);
   settle();
   return true;
@@ -158,7 +166,11 @@ bool Connection::hand_over_one() {
 
 // Only now, since a process that goes on after this one was killed deals with what is left.
 void Connection::settle() {
-  if (!is_settled() || stream_.settle(socket_.get())) return;
+  if (!is_settled() || !stream_.has_unsettled()) return;
+  if (exchange_ != nullptr) exchange_->take_out();
+  const bool settled = stream_.settle(socket_.get());
+  if (exchange_ != nullptr) exchange_->done();
+  if (settled) return;
   close_soon(Ending{.broken = false, .reason = "another process reads from its socket"});
 }
 

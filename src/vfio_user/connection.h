@@ -29,6 +29,7 @@
 #include "base/unique_fd.h"
 #include "state/reader.h"
 #include "state/writer.h"
+#include "vfio_user/exchange.h"
 #include "vfio_user/message.h"
 #include "vfio_user/message_stream.h"
 #include "vfio_user/outbox.h"
@@ -60,7 +61,9 @@ class Connection {
     Duration stall = std::chrono::seconds(5);  // for reading a response or completing a message
   };
 
-  Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner, Limits limits);
+  // `exchange`: outlives the connection; null: what it does dies with the process.
+  Connection(UniqueFd socket, EventLoop& loop, TimerQueue& timers, Owner& owner, Limits limits,
+             Exchange* exchange);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -74,6 +77,12 @@ class Connection {
   void save(state::Writer& out, std::span<const int> lent) const;
   // REQUIRES: not started.
   void load(state::Reader& in, std::span<const int> lent);
+  // What another process needs to go on if this one is killed: which request is in hand, and with
+  // what it is being answered. REQUIRES: there is an exchange.
+  void keep(state::Writer& out, std::span<const std::byte> answer) const;
+  // Goes on after a process that was killed. REQUIRES: not started; there is an exchange, and it is
+  // that of the process.
+  void go_on(state::Reader& in);
   bool is_sending() const { return outbox_.pending(); }
   bool is_ending() const { return ending_.has_value(); }
 
@@ -114,6 +123,7 @@ class Connection {
   TimerQueue& timers_;
   Owner& owner_;
   const Limits limits_;
+  Exchange* const exchange_;
 
   MessageStream stream_;
   Outbox outbox_;

@@ -23,6 +23,10 @@ constexpr Tag kSending{2};     // none: nothing is
 constexpr Tag kEnds{3};        // none: it goes on
 constexpr Tag kEndsBroken{1};  // of its end
 
+// Of what is kept.
+constexpr Tag kKeptSerial{1};
+constexpr Tag kKeptAnswer{2};  // no bytes: it wants none
+
 // Of a stream of messages.
 constexpr Tag kUnsettled{1};  // bytes
 
@@ -50,6 +54,7 @@ void Connection::load(Reader& in, std::span<const int> lent) {
   Reader arriving = in.group(kArriving);
   stream_.load(arriving);
   if (auto sending = in.group_if(kSending)) outbox_.load(*sending, lent);
+  if (exchange_ != nullptr && stream_.has_unsettled()) exchange_->answer_otherwise();
   if (auto ends = in.group_if(kEnds)) {
     const bool broken = ends->flag(kEndsBroken);
     ends->end();
@@ -57,6 +62,40 @@ void Connection::load(Reader& in, std::span<const int> lent) {
     ending_ = Ending{.broken = broken, .reason = "it was ending while it was handed over"};
   }
   in.end();
+}
+
+void Connection::keep(Writer& out, std::span<const std::byte> answer) const {
+  out.number(kKeptSerial, exchange_->serial());
+  out.bytes(kKeptAnswer, answer);
+}
+
+void Connection::go_on(Reader& in) {
+  const std::uint64_t serial = in.number(kKeptSerial);
+  const std::span<const std::byte> answer = in.bytes(kKeptAnswer, Exchange::kMostAnswer);
+  in.end();
+  in.expect(serial >= exchange_->needs(), "what was attached last was not kept");
+  in.expect(exchange_->step() != Exchange::Step::kUnknown,
+            "how much of a response was sent is unknown");
+  if (!in.good()) return;
+  const bool was_dealt_with = serial == exchange_->serial();
+  switch (exchange_->step()) {
+    case Exchange::Step::kDone:
+    case Exchange::Step::kUnknown: return;
+    case Exchange::Step::kInHand:
+      if (!was_dealt_with) return;  // it is, as if it had not been begun
+      stream_.leave_out(exchange_->request());
+      outbox_.send_later(answer);
+      return;
+    case Exchange::Step::kSending:
+      stream_.leave_out(exchange_->request());
+      outbox_.send_later(exchange_->rest());
+      return;
+    case Exchange::Step::kTakingOut:
+      if (stream_.begins_with(socket_.get(), exchange_->request())) {
+        stream_.leave_out(exchange_->request());
+      }
+      return;
+  }
 }
 
 void MessageStream::save(Writer& out) const {
@@ -85,6 +124,7 @@ void Outbox::load(Reader& in, std::span<const int> lent) {
   in.expect(!bytes.empty(), "a response has no bytes");
   in.expect(!which || lent[*which] >= 0, "a response carries no such descriptor");
   rest_.assign(bytes.begin(), bytes.end());
+  by_file_ = false;
   sent_ = 0;
   fd_ = in.good() && which ? lent[*which] : -1;
 }

@@ -7,6 +7,7 @@ namespace paravane::vfio_user {
 Answer Function::write_config(std::uint64_t offset, std::span<const std::byte> in,
                               ReplyToken token) {
   const ConfigSpace::Effects effects = config_.write(offset, in);
+  config_changed_ = true;
   if (effects.bus_master_moved) switch_bus_master(config_.bus_master());
   if (effects.function_reset) return reset(ResetCause::kFunctionReset, token);
   return Answer::kNow;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "guestmem/guest_memory.h"
 #include "state/reader.h"
@@ -50,6 +51,8 @@ class Function {
   // on has to agree with configuration space, or the state is refused.
   void load(state::Reader& in);
   bool resetting() const { return resetting_; }
+  // Whether configuration space was written since the last call.
+  bool take_config_changed() { return std::exchange(config_changed_, false); }
 
   // Called after reset(kDisconnect): releases everything that belonged to the VMM.
   void forget_vmm();
@@ -63,6 +66,7 @@ class Function {
   ServerCounters& counters_;
   ConfigSpace config_;
   bool resetting_ = false;
+  bool config_changed_ = false;
 };
 
 }  // namespace paravane::vfio_user

@@ -103,17 +103,28 @@ bool MessageStream::look_from(int socket, std::uint64_t offset) {
   return looks_;
 }
 
-// One read ends where descriptors were sent. They are closed here; fill() has had them.
+// By one read, unless descriptors came with a later part; they are closed here, and fill() has had
+// them.
 bool MessageStream::settle(int socket) {
-  std::array<std::byte, 4096> seen;
+  std::array<std::byte, 512> usual;
+  std::vector<std::byte> long_one;
   while (unsettled_ > 0) {
-    const std::size_t most = std::min<std::uint64_t>(seen.size(), unsettled_);
-    const ssize_t taken = recv(socket, seen.data(), most, MSG_DONTWAIT);
+    if (unsettled_ > usual.size()) long_one.resize(unsettled_);
+    const std::span<std::byte> seen =
+        long_one.empty() ? std::span<std::byte>(usual).first(unsettled_) : std::span(long_one);
+    const ssize_t taken = recv(socket, seen.data(), unsettled_, MSG_DONTWAIT);
     if (taken < 0 && errno == EINTR) continue;
     if (taken <= 0) return false;
     unsettled_ -= static_cast<std::uint64_t>(taken);
   }
   return true;
+}
+
+bool MessageStream::begins_with(int socket, const Header& request) {
+  Header front;
+  return look_from(socket, 0) &&
+         recv(socket, &front, sizeof front, MSG_DONTWAIT | MSG_PEEK) == sizeof front &&
+         std::memcmp(&front, &request, sizeof front) == 0 && look_from(socket, 0);
 }
 
 bool MessageStream::has_next() const {

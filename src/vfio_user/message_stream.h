@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -59,6 +60,14 @@ class MessageStream {
   bool has_next() const;
   // Whether there are bytes that next() has not returned.
   bool has_bytes() const { return end_ > begin_; }
+
+  // Whether `socket` has this request at its front. Another process may have taken it out.
+  bool begins_with(int socket, const Header& request);
+  // The request at the front was dealt with by another process. REQUIRES: nothing was read.
+  void leave_out(const Header& request) {
+    unsettled_ = std::min<std::uint64_t>(request.size.get(), kMostUnsettled);
+  }
+  bool has_unsettled() const { return unsettled_ > 0; }
 
   // How many bytes of the socket next() has returned and settle() has not taken out.
   void save(state::Writer& out) const;

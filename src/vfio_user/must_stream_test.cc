@@ -181,9 +181,8 @@ TEST_F(VfioUserMust, M07_M08_StatesItsLimitsAndNothingElse) {
   RawVfioClient client = rig.connect();
   const auto reply = client.negotiate();
   ASSERT_TRUE(good(reply));
-  EXPECT_STREQ(
-      reinterpret_cast<const char*>(reply->payload.data() + 4),
-      R"({"capabilities":{"max_data_xfer_size":65536,"max_msg_fds":16,"pgsizes":4096}})");
+  EXPECT_STREQ(reinterpret_cast<const char*>(reply->payload.data() + 4),
+               R"({"capabilities":{"max_data_xfer_size":65536,"max_msg_fds":16,"pgsizes":4096}})");
 }
 
 TEST_F(VfioUserMust, M09_RefusesInVersionWithAnAnswer) {

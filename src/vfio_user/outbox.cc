@@ -42,6 +42,18 @@ bool socket_is_full() {
 
 Outbox::Sent Outbox::send(int socket, std::span<const std::byte> message, int fd) {
   assert(!pending());
+  by_file_ = exchange_ != nullptr && fd < 0 && message.size() <= Exchange::kMostAnswer;
+  if (by_file_ && exchange_->has_room_for(socket, message.size())) {
+    exchange_->answer(message);
+    const Sent done = send_by_file(socket);
+    if (done == Sent::kLater) send_later(exchange_->rest());
+    return done;
+  }
+  if (by_file_) {
+    send_later(message);
+    return Sent::kLater;
+  }
+  if (exchange_ != nullptr) exchange_->answer_otherwise();
   const ssize_t sent = send_some(socket, message, fd);
   if (sent < 0 && !socket_is_full()) return Sent::kFailed;
   const std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
@@ -52,7 +64,35 @@ Outbox::Sent Outbox::send(int socket, std::span<const std::byte> message, int fd
   return Sent::kLater;
 }
 
+Outbox::Sent Outbox::send_by_file(int socket) {
+  while (!exchange_->rest().empty()) {
+    const std::ptrdiff_t sent = exchange_->send_rest(socket);
+    if (sent < 0) return socket_is_full() ? Sent::kLater : Sent::kFailed;
+    if (sent == 0) {
+      errno = EIO;
+      return Sent::kFailed;
+    }
+  }
+  return Sent::kAll;
+}
+
+void Outbox::send_later(std::span<const std::byte> message) {
+  by_file_ = true;
+  rest_.assign(message.begin(), message.end());
+  sent_ = 0;
+  fd_ = -1;
+}
+
 Outbox::Sent Outbox::flush(int socket) {
+  if (pending() && by_file_) {
+    if (exchange_->step() != Exchange::Step::kSending) {
+      if (!exchange_->has_room_for(socket, rest_.size())) return Sent::kLater;
+      exchange_->answer(rest_);
+    }
+    const Sent done = send_by_file(socket);
+    sent_ = done == Sent::kAll ? rest_.size() : rest_.size() - exchange_->rest().size();
+    if (done != Sent::kAll) return done;
+  }
   while (pending()) {
     const ssize_t sent = send_some(socket, std::span(rest_).subspan(sent_), fd_);
     if (sent < 0) return socket_is_full() ? Sent::kLater : Sent::kFailed;

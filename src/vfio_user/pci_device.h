@@ -84,6 +84,10 @@ class PciDevice {
   virtual Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                            bool posted, ReplyToken token) = 0;
 
+  // Whether a write has changed what another process needs to go on if this one is killed
+  // (AttachmentKeeper), since the last call.
+  virtual bool take_setup_changed() { return false; }
+
   // False: the VMM's next request waits for a later turn, because the device has used up this turn
   // or is still busy. The device requests that turn itself.
   virtual bool takes_requests() const { return true; }

@@ -8,7 +8,7 @@ namespace paravane::vfio_user {
 class RefusedClients::Client final : private Connection::Owner {
  public:
   Client(RefusedClients& all, UniqueFd socket)
-      : all_(all), connection_(std::move(socket), all.loop_, all.timers_, *this, {}) {}
+      : all_(all), connection_(std::move(socket), all.loop_, all.timers_, *this, {}, nullptr) {}
   ~Client() override { all_.timers_.cancel(limit_); }
 
   Status start() {

@@ -41,10 +41,26 @@
 #include "state/reader.h"
 #include "state/writer.h"
 #include "vfio_user/counters.h"
+#include "vfio_user/exchange.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/pci_device.h"
 
 namespace paravane::vfio_user {
+
+// What a VMM has attached, and the request that is in hand, are kept elsewhere, so that the VMM
+// stays connected when this process is killed.
+class AttachmentKeeper {
+ public:
+  virtual ~AttachmentKeeper() = default;
+  // What is attached has changed, or nothing is. Called before the response that says so; calls
+  // Server::keep(). The VMM is not told of a failure; it is lost then, as if nothing were kept.
+  virtual void keep_attachment() = 0;
+};
+
+struct Keeping {
+  Exchange* exchange = nullptr;  // both or none; they outlive the server
+  AttachmentKeeper* keeper = nullptr;
+};
 
 struct ServerConfig {
   std::string name;  // for log lines: the VM's
@@ -54,6 +70,7 @@ struct ServerConfig {
   Duration handshake_timeout = std::chrono::seconds(5);
   unsigned messages_per_turn = 64;  // the limit for one client in a turn
   std::uint32_t socket_mode = 0660;
+  Keeping keeping{};
 };
 
 class Server {
@@ -66,13 +83,14 @@ class Server {
                                                 PciDevice& device, GuestMemory& memory,
                                                 Interrupts& interrupts);
 
-  // Takes over what save() has written in another process. Calls nothing of the device, and reads
-  // and sends nothing before the next turn. The socket file is this server's from now on. Time
-  // limits and counters start anew. `in` is a group with nothing but the server. REQUIRES: `memory`
-  // and `interrupts`, and the device, have been loaded from the same state. Errors:
-  // kInvalidArgument (the state is refused, and `in` says why; or as for listen()); kIo. After an
-  // error the state's sockets are closed, the socket file stays, and the device, `memory` and
-  // `interrupts` are as before.
+  // Takes over what save() has written in another process, or keep() in one that was killed. Then
+  // the exchange of `config` is that of the other process, and the request that was in hand is
+  // answered once. Calls nothing of the device, and reads and sends nothing before the next turn.
+  // The socket file is this server's from now on. Time limits and counters start anew. `in` is a
+  // group with nothing but the server. REQUIRES: `memory` and `interrupts`, and the device, have
+  // been loaded from the same state. Errors: kInvalidArgument (the state is refused, and `in` says
+  // why; or as for listen()); kIo. After an error the state's sockets are closed, the socket file
+  // stays, and the device, `memory` and `interrupts` are as before.
   static Result<std::unique_ptr<Server>> adopt(ServerConfig config, EventLoop& loop, TurnTime time,
                                                PciDevice& device, GuestMemory& memory,
                                                Interrupts& interrupts, state::Reader& in,
@@ -87,6 +105,10 @@ class Server {
   // called for is saved, and ends in the other process. A response that the device has deferred is
   // given there, with the same token. REQUIRES: no turn is running.
   virtual void save(state::Writer& out, state::Descriptors& descriptors) const = 0;
+
+  // What another process needs to adopt the server if this one is killed. REQUIRES:
+  // keep_attachment() is running.
+  virtual void keep(state::Writer& out, state::Descriptors& descriptors) const = 0;
 
   // Closes this process's copies of all sockets after another process has adopted them. The VMM
   // sees nothing of it. The device is not reset, and the socket file stays. Afterwards the server

@@ -113,11 +113,13 @@ ServerImpl::Client::Client(UniqueFd socket, int peer, ServerImpl& server)
                              .counters = server.counters_}),
       connection(std::move(socket), server.parts_.loop, server.parts_.timers, server,
                  {.requests_per_turn = server.config_.messages_per_turn,
-                  .stall = server.config_.handshake_timeout}) {}
+                  .stall = server.config_.handshake_timeout},
+                 server.config_.keeping.exchange) {}
 
 void ServerImpl::accept_client(UniqueFd socket) {
   const int pid = pid_of_peer(socket.get());
   Status started = fail(Errc::kResourceExhausted, "no memory");
+  if (keeps()) config_.keeping.exchange->begin_client();
   runs_in_memory([&] {
     client_.emplace(std::move(socket), pid, *this);
     limit_handshake();
@@ -161,6 +163,7 @@ void ServerImpl::on_request(Request& request) {
                     request.header.command.get());
   }
 
+  note_change(request);
   if (session.memory_is_private()) warn_of_private_memory();
   if (request.command() == Command::kDmaUnmap) runs_in_memory([this] { expire_files_soon(); });
   if (handled && *handled == Answer::kLater) {
@@ -196,9 +199,31 @@ void ServerImpl::say_farewell() {
 void ServerImpl::finish(const Header& request, int error) {
   if (!wants_answer(request)) {
     if (error != 0) counters_.posted_errors.add();
-    return;
+    return keep_what_changed({});
   }
-  client_->connection.send(reply_.finish(request, error), reply_.fd());
+  const std::span<const std::byte> answer = reply_.finish(request, error);
+  keep_what_changed(answer);
+  client_->connection.send(answer, reply_.fd());
+}
+
+// Reads change nothing, and what the device changes by itself is not kept.
+void ServerImpl::note_change(const Request& request) {
+  const Command command = request.command();
+  const bool attaches = command == Command::kVersion || command == Command::kDmaMap ||
+                        command == Command::kDmaUnmap || command == Command::kSetIrqs ||
+                        command == Command::kReset;
+  const bool writes = command == Command::kRegionWrite &&
+                      (function_.take_config_changed() || parts_.device.take_setup_changed());
+  changed_ = keeps() && (changed_ || attaches || writes);
+}
+
+// Together with the answer, so that both have happened or neither.
+void ServerImpl::keep_what_changed(std::span<const std::byte> answer) {
+  if (!std::exchange(changed_, false) || !client_->session.negotiated()) return;
+  answer_ = answer;
+  config_.keeping.exchange->set_needs(config_.keeping.exchange->serial());
+  config_.keeping.keeper->keep_attachment();
+  answer_ = {};
 }
 
 void ServerImpl::note_refusal(const Request& request) {
@@ -274,9 +299,13 @@ void ServerImpl::on_ended(const Connection::Ending& ending) {
 void ServerImpl::leave() {
   const bool was_attached = client_->session.negotiated();
   parts_.timers.cancel(client_->limit);
+  // Another process has a copy of it.
+  if (keeps()) ::shutdown(client_->connection.socket(), SHUT_RDWR);
   client_.reset();
   owed_.reset();
+  changed_ = false;
   if (!was_attached) return;  // the device has not heard of it
+  if (keeps()) config_.keeping.keeper->keep_attachment();
 
   const ReplyToken token{++last_token_};
   leaving_ = token;

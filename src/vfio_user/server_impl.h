@@ -53,6 +53,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void disconnect(const std::string& reason) override;
   void answer(ReplyToken token) override;
   void save(state::Writer& out, state::Descriptors& descriptors) const override;
+  void keep(state::Writer& out, state::Descriptors& descriptors) const override;
   void abandon() override;
 
  private:
@@ -83,6 +84,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void accept_client(UniqueFd socket);
   void refuse_client(UniqueFd socket);
   void pause_listening();
+  bool keeps() const { return config_.keeping.keeper != nullptr; }
   void limit_handshake();
   void limit_client(Duration time, const Connection::Ending& ending);
 
@@ -94,6 +96,8 @@ class ServerImpl final : public Server, private Connection::Owner {
 
   // Answers with reply_, or with `error` alone.
   void finish(const Header& request, int error);
+  void note_change(const Request& request);
+  void keep_what_changed(std::span<const std::byte> answer);
   void say_farewell();
   void note_refusal(const Request& request);
   void note_attached();
@@ -105,6 +109,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void save_client(state::Writer& out, state::Descriptors& descriptors) const;
   void save_attachment(state::Writer& out) const;
   void load_client(state::Reader& in, state::Descriptors& descriptors);
+  void load_kept(state::Reader& in);
   void load_attachment(state::Reader& in);
   std::vector<int> lent_descriptors() const;
   Status resume();
@@ -121,6 +126,8 @@ class ServerImpl final : public Server, private Connection::Owner {
   RefusedClients refused_clients_;
   std::optional<Client> client_;
   Reply reply_;
+  bool changed_ = false;               // what is attached, and it is not kept yet
+  std::span<const std::byte> answer_;  // that is about to be sent, while it is kept
 
   std::uint64_t last_token_ = 0;
   std::optional<Calling> calling_;

@@ -28,6 +28,7 @@ constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 62;
 constexpr Tag kClientSocket{1};
 constexpr Tag kConnection{2};
 constexpr Tag kAttachment{3};  // none: before VERSION
+constexpr Tag kKept{4};        // instead of kConnection, of a process that may be killed
 
 // Of an attachment.
 constexpr Tag kSession{1};
@@ -58,6 +59,24 @@ void ServerImpl::save(Writer& out, Descriptors& descriptors) const {
   if (!saves_client()) return;
   const Writer::Group group(out, kClient);
   save_client(out, descriptors);
+}
+
+void ServerImpl::keep(Writer& out, Descriptors& descriptors) const {
+  thread_.check();
+  {
+    const Writer::Group group(out, kListener);
+    listener_.save(out, descriptors);
+  }
+  out.number(kLastToken, last_token_);
+  if (!attached()) return;
+  const Writer::Group group(out, kClient);
+  descriptors.save(out, kClientSocket, client_->connection.socket());
+  {
+    const Writer::Group attachment(out, kAttachment);
+    save_attachment(out);
+  }
+  const Writer::Group kept(out, kKept);
+  client_->connection.keep(out, answer_);
 }
 
 bool ServerImpl::saves_client() const {
@@ -124,11 +143,21 @@ void ServerImpl::load_client(Reader& in, Descriptors& descriptors) {
   }
   const int pid = pid_of_peer(socket.get());
   client_.emplace(std::move(socket), pid, *this);
-  Reader connection = in.group(kConnection);
-  client_->connection.load(connection, lent_descriptors());
+  auto connection = in.group_if(kConnection);
+  if (connection) client_->connection.load(*connection, lent_descriptors());
   if (auto attachment = in.group_if(kAttachment)) load_attachment(*attachment);
+  if (!connection) load_kept(in);
   in.end();
   in.expect(attached() || !client_->connection.is_ending(), "a client ends before VERSION");
+}
+
+void ServerImpl::load_kept(Reader& in) {
+  Reader kept = in.group(kKept);
+  if (!in.expect(keeps() && attached() && !owed_ && !function_.resetting(),
+                 "nothing like it is kept")) {
+    return;
+  }
+  client_->connection.go_on(kept);
 }
 
 void ServerImpl::load_attachment(Reader& in) {
