@@ -59,12 +59,12 @@ std::size_t most_waiters(unsigned threads) {
 }  // namespace
 
 Daemon::Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
-               privsep::ProcessLink keeper, UniqueFd estate)
+               Lines lines)
     : config_(std::move(config)),
       config_file_(std::move(config_file)),
       account_(account),
       events_(make_boot_id(), {.waiters = most_waiters(config_.api.threads)}),
-      keeper_(std::move(keeper)),
+      keeper_(std::move(lines.keeper)),
       switches_(keeper_,
                 [this](privsep::ProcessLink::NoteWithSocket received) {
                   take_note(std::move(received));
@@ -73,8 +73,11 @@ Daemon::Daemon(settings::Config config, std::string config_file, settings::Engin
                [this](privsep::ProcessLink::NoteWithSocket received) {
                  take_note(std::move(received));
                }),
-      estate_(std::move(estate)),
-      dialer_([this](const privsep::Note& note) { keeper_.send(note); }) {}
+      estate_(std::move(lines.estate)),
+      crash_(std::move(lines.crash)),
+      dialer_([this](const privsep::Note& note) { keeper_.send(note); }) {
+  if (lines.holder) kept_.emplace(std::move(lines.holder));
+}
 
 ExitStatus Daemon::run() {
   const bool is_heir = static_cast<bool>(estate_);
@@ -111,9 +114,11 @@ Status Daemon::take_over(UniqueFd estate) {
   HeirLine line(keeper_, std::move(estate));
   auto inheritance = line.receive();
   if (!inheritance) refuse(inheritance.error().message);
+  inheritance->is_kept = !crash_.empty();
   UniqueFd listener = std::move(inheritance->api);
   const std::int64_t frozen_at = inheritance->frozen_at;
-  if (Status good = http::ApiServer::check_listener(config_.api, listener); !good) {
+  const bool is_missing = !listener && !crash_.empty();  // killed before it was kept
+  if (Status good = http::ApiServer::check_listener(config_.api, listener); !good && !is_missing) {
     refuse(good.error().message);
   }
   auto host =
@@ -124,18 +129,37 @@ Status Daemon::take_over(UniqueFd estate) {
   const auto before = line.await_go();
   if (!before) refuse(before.error().message);
   host_->begin();
-  const std::uint64_t gap_ms = milliseconds_since(frozen_at);
+  if (crash_.empty()) {
+    tell_taken_over(*before, milliseconds_since(frozen_at));
+  } else {
+    tell_recovered();
+  }
+  return begin(std::move(listener));
+}
+
+void Daemon::tell_taken_over(const std::string& before, std::uint64_t gap_ms) {
   host_->set_upgrade({.state = model::UpgradeState::kDone,
-                      .from = *before,
+                      .from = before,
                       .to = kVersion,
                       .gap_ms = gap_ms,
                       .time = model::format_time(std::chrono::system_clock::now())});
-  log::info("took over from paravaned {}: VMs stood still for {} ms", *before, gap_ms);
+  log::info("took over from paravaned {}: VMs stood still for {} ms", before, gap_ms);
   events_.add(
       {.type = "daemon.upgraded",
-       .fields = {{"from", *before}, {"version", kVersion}, {"gap_ms", std::to_string(gap_ms)}},
-       .text = fmt::format("paravaned {} took over from {}", kVersion, *before)});
-  return begin(std::move(listener));
+       .fields = {{"from", before}, {"version", kVersion}, {"gap_ms", std::to_string(gap_ms)}},
+       .text = fmt::format("paravaned {} took over from {}", kVersion, before)});
+}
+
+void Daemon::tell_recovered() {
+  log::error(
+      "a new engine serves, since the one before it {}. Guests whose driver was active have lost "
+      "their RDMA objects, and load the driver again: modprobe -r vmw_pvrdma && modprobe "
+      "vmw_pvrdma",
+      crash_);
+  events_.add({.type = "daemon.recovered",
+               .severity = model::Severity::kError,
+               .fields = {{"version", kVersion}, {"reason", crash_}},
+               .text = "a new engine serves, since the one before it " + crash_});
 }
 
 Status Daemon::prepare() {
@@ -150,6 +174,7 @@ Status Daemon::prepare() {
 host::HostConfig Daemon::host_config() {
   return {.config = config_,
           .config_file = config_file_,
+          .kept = kept_ ? &*kept_ : nullptr,
           .vm_socket_group = account_.vm_group,
           .switches = &switches_,
           .machine = &machine_,
@@ -187,6 +212,7 @@ Status Daemon::open_doors(UniqueFd listener) {
                             *observed_);
   if (!api) return std::unexpected(api.error());
   api_ = std::move(*api);
+  if (kept_) kept_->keep_file(host::kApiParcel, api_->door().listener());
   return {};
 }
 

@@ -35,11 +35,17 @@ namespace paravane::daemon {
 
 class Daemon {
  public:
-  // `config_file` is shown in the status and may be empty. `estate`: this side of the estate line,
-  // for an engine that replaces another one; none: an engine that starts. REQUIRES: SIGTERM and
-  // SIGINT are blocked.
+  // `config_file` is shown in the status and may be empty. `lines.estate`: this side of the estate
+  // line, for an engine that replaces another one; none: an engine that starts. REQUIRES: SIGTERM
+  // and SIGINT are blocked.
+  struct Lines {
+    privsep::ProcessLink keeper;
+    UniqueFd holder{};  // none: nothing is kept
+    UniqueFd estate{};
+    std::string crash{};  // how the engine before this one ended; empty: it did not, or is alive
+  };
   Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
-         privsep::ProcessLink keeper, UniqueFd estate = {});
+         Lines lines);
 
   // Returns when the daemon was told to stop, or could not start.
   ExitStatus run();
@@ -47,6 +53,8 @@ class Daemon {
  private:
   Status start();
   Status take_over(UniqueFd estate);
+  void tell_taken_over(const std::string& before, std::uint64_t gap_ms);
+  void tell_recovered();
   Status prepare();
   host::HostConfig host_config();
   Status begin(UniqueFd api_listener);
@@ -81,7 +89,9 @@ class Daemon {
   privsep::ProcessLink keeper_;
   privsep::SwitchLine switches_;
   privsep::MachineLine machine_;
-  UniqueFd estate_;  // of an engine that is to replace another
+  std::optional<host::KeptEstate> kept_;  // none: nothing is kept of this engine
+  UniqueFd estate_;                       // of an engine that is to replace another
+  std::string crash_;                     // how that one ended; empty: it is alive
   struct Demand {
     std::string heir;  // HeirFacts
     UniqueFd line;

@@ -1,7 +1,7 @@
 // paravaned: the PVRDMA device of this host's VMs. paravaned(8) is its manual.
 //
-// It is two processes: the keeper (this one) and the engine, its child, which
-// drops its rights and then serves guests.
+// It is three processes: the keeper (this one), the engine, its child, which drops its rights and
+// then serves guests, and the holder, another child, which holds what must not end with the engine.
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -21,6 +21,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,9 @@
 #include "daemon/heir_line.h"
 #include "daemon/logging.h"
 #include "daemon/sandbox.h"
+#include "holder/holder.h"
 #include "keeper/heir_start.h"
+#include "keeper/holder_process.h"
 #include "keeper/keeper.h"
 #include "keeper/machine_probe.h"
 #include "keeper/switch_builder.h"
@@ -49,6 +52,7 @@ struct Options {
   std::string config_file;
   bool check_config = false;
   std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: not an heir
+  std::string crash;       // of the engine before the heir; empty: it is alive
   std::filesystem::path program;  // this one
 };
 
@@ -128,7 +132,8 @@ void warn_of_weak_walls(const settings::Config& config) {
       "could write to world-writable devices");
 }
 
-int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
+int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link,
+               std::optional<keeper::HolderProcess> holder) {
   const Logging logging(start.config.log);
   warn_of_weak_walls(start.config);
   keeper::Keeper keeper(
@@ -146,16 +151,18 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link) {
                                       .management_address = start.config.cluster.address}),
       std::make_unique<keeper::MachineProbe>(keeper::MachineProbeConfig{
           .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
-          .cluster_address = start.config.cluster.address}));
+          .cluster_address = start.config.cluster.address}),
+      std::move(holder));
   return to_int(keeper.run());
 }
 
-int run_engine(Start start, pid_t keeper, privsep::ProcessLink link) {
+int run_engine(Start start, pid_t keeper, privsep::ProcessLink link, UniqueFd holder_line) {
   if (Status in = enter_sandbox(start.account, start.config, keeper); !in) {
     return refuse_to_start(in.error());
   }
   const Logging logging(start.config.log);
-  Daemon daemon(std::move(start.config), start.config_file, start.account, std::move(link));
+  Daemon daemon(std::move(start.config), start.config_file, start.account,
+                {.keeper = std::move(link), .holder = std::move(holder_line)});
   return to_int(daemon.run());
 }
 
@@ -165,14 +172,26 @@ int split_and_run(Start start) {
   if (!link) return refuse_to_start(link.error());
   auto& [to_engine, to_keeper] = *link;
   const pid_t keeper = ::getpid();
+  auto holder = keeper::HolderProcess::start([&start, keeper](UniqueFd line) {
+    if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
+      return refuse_to_start(in.error());
+    }
+    holder::Holder(std::move(line)).run();
+    return to_int(ExitStatus::kOk);
+  });
+  if (!holder) return refuse_to_start(holder.error());
+  auto engines_line = holder->new_engine();
+  if (!engines_line) return refuse_to_start(engines_line.error());
   const pid_t engine = ::fork();
   if (engine < 0) return refuse_to_start(fail_by_system(Errc::kIo, "fork", errno).error());
   if (engine == 0) {
     to_engine.close();
-    return run_engine(std::move(start), keeper, std::move(to_keeper));
+    holder->close();
+    return run_engine(std::move(start), keeper, std::move(to_keeper), std::move(*engines_line));
   }
   to_keeper.close();
-  return run_keeper(start, engine, std::move(to_engine));
+  engines_line->reset();
+  return run_keeper(start, engine, std::move(to_engine), std::move(*holder));
 }
 
 bool is_line(int fd) {
@@ -204,9 +223,10 @@ int run_heir(const Options& options) {
                "daemon upgrade\n");
     return to_int(ExitStatus::kUsage);
   }
-  prepare_process(privsep::kHeirConfigFd);
+  prepare_process(privsep::kHeirHolderFd);
   privsep::ProcessLink link{UniqueFd(privsep::kHeirLinkFd)};
   UniqueFd estate(privsep::kHeirEstateFd);
+  UniqueFd holder(is_line(privsep::kHeirHolderFd) ? privsep::kHeirHolderFd : -1);
   if (options.heir != privsep::kHeirProtocol) {
     refuse_to_take_over(
         link, fmt::format("paravaned {} cannot take over from the running release; this upgrade "
@@ -221,8 +241,11 @@ int run_heir(const Options& options) {
     refuse_to_take_over(link, in.error().message);
   }
   const Logging logging(config->config.log);
-  Daemon daemon(std::move(config->config), options.config_file, *account, std::move(link),
-                std::move(estate));
+  Daemon daemon(std::move(config->config), options.config_file, *account,
+                {.keeper = std::move(link),
+                 .holder = std::move(holder),
+                 .estate = std::move(estate),
+                 .crash = options.crash});
   return to_int(daemon.run());
 }
 
@@ -257,6 +280,7 @@ int parse_and_run(int argc, char** argv) {
       ->type_name("FILE");
   app.add_flag("--check-config", options.check_config, "Check the configuration file, then exit");
   app.add_option("--heir", options.heir)->group("");  // hidden: for the keeper
+  app.add_option("--after-crash", options.crash)->group("");
   app.footer(
       "Examples:\n"
       "  paravaned\n"

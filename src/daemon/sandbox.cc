@@ -83,6 +83,23 @@ Status enter_sandbox(const settings::EngineAccount& account, const settings::Con
   return filter_system_calls(uses_hca);
 }
 
+Status enter_holders_sandbox(const settings::EngineAccount& account, const settings::Config& config,
+                             pid_t parent) {
+  capng_clear(CAPNG_SELECT_ALL);
+  if (account.user) {
+    if (Status done = become({.user = account.user, .api_group = {}, .vm_group = {}}); !done)
+      return done;
+  }
+  if (capng_apply(CAPNG_SELECT_CAPS) != 0) return cannot("drop capabilities");
+  if (Status done = end_with(parent); !done) return done;
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) return cannot("renounce privileges");
+  if (is_sanitized()) return {};
+  if (Status done = hide_memory(); !done) return done;
+  if (!config.sandbox.filter_system_calls) return {};
+  if (Status done = restrict_files({}); !done) return done;
+  return allow_holding_only();
+}
+
 Status close_sandbox(const settings::SandboxConfig& config) {
   if (is_sanitized() || !config.filter_system_calls) return {};
   return end_connecting();

@@ -18,6 +18,11 @@ namespace paravane::daemon {
 Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
                      pid_t parent);
 
+// The same for the holder (holder/holder.h), which may use no more than it needs to receive, hold
+// and send descriptors.
+Status enter_holders_sandbox(const settings::EngineAccount& account, const settings::Config& config,
+                             pid_t parent);
+
 // Drops the rights that only the start needs. Call it when everything that was configured has been
 // started. Errors: kIo.
 Status close_sandbox(const settings::SandboxConfig& config);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -41,7 +42,7 @@ constexpr std::array kHarmless = {
     "ppoll", "pselect6", "select", "signalfd4",
     // sockets that are there; allow_socket_calls() has the rest
     "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
-    "recvfrom", "recvmsg",
+    "recvfrom", "recvmsg", "sendfile",
     // threads
     "exit", "exit_group", "futex", "futex_waitv", "get_robust_list", "getcpu", "gettid",
     "membarrier", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
@@ -183,9 +184,10 @@ struct SocketOption {
   int name;
 };
 constexpr std::array kSocketOptions = {
-    SocketOption{SOL_SOCKET, SO_KEEPALIVE},  SocketOption{IPPROTO_TCP, TCP_NODELAY},
-    SocketOption{IPPROTO_TCP, TCP_KEEPIDLE}, SocketOption{IPPROTO_TCP, TCP_KEEPINTVL},
-    SocketOption{IPPROTO_TCP, TCP_KEEPCNT},  SocketOption{IPPROTO_TCP, TCP_NOTSENT_LOWAT}};
+    SocketOption{SOL_SOCKET, SO_KEEPALIVE},      SocketOption{IPPROTO_TCP, TCP_NODELAY},
+    SocketOption{SOL_SOCKET, SO_PEEK_OFF},       SocketOption{IPPROTO_TCP, TCP_KEEPIDLE},
+    SocketOption{IPPROTO_TCP, TCP_KEEPINTVL},    SocketOption{IPPROTO_TCP, TCP_KEEPCNT},
+    SocketOption{IPPROTO_TCP, TCP_NOTSENT_LOWAT}};
 
 // What makes no connection out of a socket that has none. The kernel reads 32 bits of flags.
 void allow_socket_calls(Filter& filter) {
@@ -216,6 +218,7 @@ void allow_in_part(Filter& filter) {
   filter.allow("prctl", {is(0, PR_SET_TIMERSLACK)});
   filter.allow("prlimit64", {is(2, 0)});                                    // to look
   filter.allow("ioctl", {is(1, TCGETS)});                                   // is it a terminal?
+  filter.allow("ioctl", {is(1, SIOCOUTQ)});                                 // of a VMM's socket
   filter.allow("tgkill", {is(0, static_cast<std::uint64_t>(::getpid()))});  // abort()
 }
 
@@ -230,6 +233,23 @@ Status filter_system_calls(bool uses_hca) {
   allow_socket_calls(filter);
   allow_in_part(filter);
   if (uses_hca) filter.allow("ioctl", {is(1, RDMA_VERBS_IOCTL)});
+  return filter.load();
+}
+
+Status allow_holding_only() {
+  Filter filter(SCMP_ACT_KILL_PROCESS);
+  for (const char* name :
+       {"brk",          "madvise",        "munmap",        "mremap",          "close",
+        "fstat",        "newfstatat",     "poll",          "ppoll",           "recvmsg",
+        "sendmsg",      "futex",          "exit",          "exit_group",      "restart_syscall",
+        "rt_sigreturn", "rt_sigprocmask", "clock_gettime", "clock_nanosleep", "nanosleep",
+        "getpid",       "gettid",         "write"}) {
+    filter.allow(name);
+  }
+  filter.allow("mmap", {has_bits(2, PROT_EXEC, 0)});
+  filter.allow("mprotect", {has_bits(2, PROT_EXEC, 0)});
+  filter.allow("fcntl", {is(1, static_cast<std::uint64_t>(F_GET_SEALS))});
+  filter.allow("tgkill", {is(0, static_cast<std::uint64_t>(::getpid()))});  // abort()
   return filter.load();
 }
 

@@ -18,4 +18,8 @@ Status filter_system_calls(bool uses_hca);
 // can be added afterwards. REQUIRES: filter_system_calls(). Errors: kIo.
 Status end_connecting();
 
+// Of the holder: the calling thread can receive, hold and send descriptors, and nothing else.
+// REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
+Status allow_holding_only();
+
 }  // namespace paravane::daemon

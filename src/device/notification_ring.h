@@ -64,6 +64,8 @@ class NotificationRing {
   std::size_t waiting() const { return waiting_.size(); }
   bool idle() const { return waiting_.empty(); }  // no notice waits
   bool broken() const { return broken_; }
+  // Goes on in a ring that another process has filled. False: it cannot.
+  bool resume() { return producer_.resume() == RingProducer::Push::kDone; }
   // The number of published notices that the guest has not consumed yet.
   std::uint32_t unconsumed() { return producer_.unconsumed(); }
 

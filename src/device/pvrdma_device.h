@@ -147,6 +147,14 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // REQUIRES of load(): the device is new. If the state is refused, it can only be destroyed.
   virtual void save(state::Writer& out) = 0;
   virtual void load(state::Reader& in) = 0;
+  // What remains of the device if this process is killed: all but its objects and what they were
+  // at. The device that loads it is lost to the guest's driver, until the driver resets it:
+  // commands fail at once. REQUIRES: take_setup_changed() is true, or nothing was kept yet.
+  virtual void keep(state::Writer& out) = 0;
+  virtual bool lost() const = 0;
+  // Tells the guest, once: the command that it waits for has failed, and its programs get the event
+  // DEVICE_FATAL. REQUIRES: lost().
+  virtual void tell_lost() = 0;
   // The file of the doorbell pages; borrowed.
   virtual int doorbell_file() const = 0;
 };

@@ -10,6 +10,7 @@
 #include "base/wire_int.h"
 #include "device/activation.h"
 #include "device/limits.h"
+#include "device/lost_device.h"
 #include "device/pci_identity.h"
 #include "verbs/connection.h"
 
@@ -149,6 +150,7 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
                                                   vfio_user::ReplyToken token) {
   if (in.size() != sizeof(Le32) || offset % sizeof(Le32) != 0) return vfio_user::Answer::kNow;
   if (posted && offset == abi::kRegDsrHigh) warn_posted();
+  if (offset != abi::kRegRequest) setup_changed_ = true;
   registers_.write(offset, word_at(in));
   if (posted || offset != abi::kRegRequest || !commands_.busy()) return vfio_user::Answer::kNow;
   held_reply_.hold(token, clock_.now);
@@ -259,6 +261,7 @@ void PvrdmaFunction::end_life() {
   region_ = {};
   region_error_ =
       Error{Errc::kBadState, "no shared region yet"};  // short, so that it needs no memory
+  lost_ = false;
   if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
     log::info("{}: reset", config_.name);
   }
@@ -272,7 +275,7 @@ void PvrdmaFunction::on_bus_master(bool enabled) {
   thread_.check();
   // The only sign of a driver that is gone without a RESET (a failed probe, kexec):
   // its memory may be anybody's when DMA is allowed again.
-  if (!enabled && active_) reset();
+  if (!enabled && (active_ || lost_)) reset();
 }
 
 vfio_user::Answer PvrdmaFunction::on_reset(vfio_user::ResetCause cause, vfio_user::ReplyToken) {
@@ -351,6 +354,11 @@ void PvrdmaFunction::set_network_mtu(std::optional<std::uint32_t> path_mtu) {
 void PvrdmaFunction::tell_gone() {
   thread_.check();
   notifier_.async(abi::kEventDeviceFatal, kPort);
+}
+
+void PvrdmaFunction::tell_lost() {
+  thread_.check();
+  runs_in_memory([this] { tell_that_it_is_lost(memory_, region_, lines_); });
 }
 
 bool PvrdmaFunction::has_work() const {

@@ -84,6 +84,10 @@ class PvrdmaFunction final : public PvrdmaDevice,
   bool active() const override { return active_; }
   void save(state::Writer& out) override;
   void load(state::Reader& in) override;
+  void keep(state::Writer& out) override;
+  bool lost() const override { return lost_; }
+  void tell_lost() override;
+  bool take_setup_changed() override { return std::exchange(setup_changed_, false); }
   int doorbell_file() const override { return pages_->fd(); }
 
  private:
@@ -118,6 +122,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   // What it touched.
   std::uint64_t run_adapter(verbs::Budget& budget);
   void check_memory();
+  void save_whole(state::Writer& out, bool active);
   void save_parts(state::Writer& out);
   void load_identity(state::Reader& in) const;
   void load_parts(state::Reader& in);
@@ -138,6 +143,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   SharedRegion region_;
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
+  bool lost_ = false;           // its objects ended with the process that had them
+  bool setup_changed_ = false;  // and was not kept since
   bool link_up_ = true;
   std::uint32_t active_mtu_ = config_.active_mtu;
   static constexpr std::string_view kMemoryFailed =

@@ -30,6 +30,7 @@ constexpr Tag kNotifier{10};  // this and what follows: of an active device
 constexpr Tag kObjects{11};
 constexpr Tag kCommand{12};     // missing: none is being executed
 constexpr Tag kHeldAnswer{13};  // missing: none is held back
+constexpr Tag kWasLost{14};     // missing: it was not
 // Of its identity, which is the same for as long as the VM has it.
 constexpr Tag kHardwareVersion{1};
 constexpr Tag kMacAddress{2};
@@ -47,6 +48,18 @@ constexpr std::uint64_t kMostContexts = 65536;
 
 void PvrdmaFunction::save(state::Writer& out) {
   thread_.check();
+  save_whole(out, active_);
+  if (active_) save_parts(out);
+  if (lost_) out.flag(kWasLost, true);
+}
+
+void PvrdmaFunction::keep(state::Writer& out) {
+  thread_.check();
+  save_whole(out, false);
+  if (active_ || lost_) out.flag(kWasLost, true);
+}
+
+void PvrdmaFunction::save_whole(state::Writer& out, bool active) {
   {
     const state::Writer::Group group(out, kIdentity);
     out.number(kHardwareVersion, config_.version);
@@ -54,7 +67,7 @@ void PvrdmaFunction::save(state::Writer& out) {
     out.choice(kDoorbellMode, config_.doorbells);
     out.number(kDoorbellPages, config_.limits.contexts);
   }
-  out.flag(kActive, active_);
+  out.flag(kActive, active);
   out.flag(kLinkUp, link_up_);
   out.flag(kMemoryHasFailed, !fatal_reason_.empty());
   {
@@ -78,7 +91,6 @@ void PvrdmaFunction::save(state::Writer& out) {
     const state::Writer::Group group(out, kRegion);
     device::save(region_, out);
   }
-  if (active_) save_parts(out);
 }
 
 // A device that is not active has no objects, or those that are being buried, which nothing reaches
@@ -126,7 +138,10 @@ void PvrdmaFunction::load(state::Reader& in) {
   in.expect(!active || !region_error_, "the device is active without a shared region");
   if (!in.good()) return;
   if (active) load_parts(in);
+  lost_ = in.number_if(kWasLost, 1).has_value();
   in.end();
+  in.expect(!lost_ || (!active && !region_error_), "an active device cannot be lost");
+  if (lost_) registers_.fail_commands();
 }
 
 void PvrdmaFunction::load_identity(state::Reader& in) const {

@@ -1,6 +1,7 @@
 #include "guestmem/ring_producer.h"
 
 #include <cassert>
+#include <utility>
 
 namespace paravane {
 
@@ -36,6 +37,24 @@ RingProducer::Push RingProducer::look() {
     broken_ = true;
     return Push::kBroken;
   }
+  head_ = head;
+  return Push::kDone;
+}
+
+// The guest may have written any index; it can only harm its own ring.
+RingProducer::Push RingProducer::resume() {
+  std::uint32_t tail = 0;
+  std::uint32_t head = 0;
+  for (auto [at, index] : {std::pair(place_.producer_at, &tail), {place_.consumer_at, &head}}) {
+    const Reach reach = indices_.load_index(at, *index);
+    if (reach == Reach::kAbsent) return Push::kAbsent;
+    broken_ = broken_ || reach != Reach::kOk;
+  }
+  broken_ = broken_ || !index().reachable(tail) || !index().reachable(head) ||
+            index().used(tail, head) > index().depth();
+  if (broken_) return Push::kBroken;
+  tail_ = tail;
+  published_ = tail;
   head_ = head;
   return Push::kDone;
 }

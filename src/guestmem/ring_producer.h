@@ -76,6 +76,10 @@ class RingProducer {
   // The same as the guest's index was read last.
   std::uint32_t unconsumed_as_seen() const { return index().used(tail_, head_); }
 
+  // Goes on where the guest's memory says that the ring is, which was filled by a producer that is
+  // gone. kDone, or nothing was found. REQUIRES: nothing was added.
+  Push resume();
+
   // Whether push() or unconsumed() has read an impossible index.
   bool broken() const { return broken_; }
 

@@ -28,6 +28,7 @@
 #include "host/host_network.h"
 #include "host/host_vmkernel.h"
 #include "host/inheritance.h"
+#include "host/kept_estate.h"
 #include "host/machine_view.h"
 #include "host/network_watch.h"
 #include "host/uplink_rules.h"
@@ -48,6 +49,7 @@ namespace paravane::host {
 struct HostConfig {
   settings::Config config;
   std::string config_file;                    // for status; empty: none
+  KeptEstate* kept = nullptr;                 // outlives the host; null: nothing is kept
   std::optional<gid_t> vm_socket_group;       // resolved from config.vfio_user.group
   privsep::SwitchMaker* switches = nullptr;   // of the host; outlives the Host; null: none
   privsep::MachineLooker* machine = nullptr;  // outlives the Host; null: devices are not read
@@ -257,7 +259,11 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> lock_directories();
   model::ApiResult<void> inherit_directories();
   model::ApiResult<void> adopt_vms();
+  void keep_locks() const;
   model::ApiResult<void> adopt_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
+  model::ApiResult<void> take_up_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
+  model::ApiResult<void> adopt_parcel(const model::VmSpec& spec, const model::AdapterSpec& adapter,
+                                      worker::PortParcel inherited);
   model::ApiResult<void> open_store();
   model::ApiResult<void> open_machine();
   model::ApiResult<void> open_network();

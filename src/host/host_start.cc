@@ -103,6 +103,7 @@ model::ApiResult<void> Host::build() {
   const auto made = worker_->ask([this, incarnation] {
     const auto roce_class = static_cast<std::uint8_t>(config_.config.roce.dscp << 2);
     ports_ = std::make_unique<worker::PortTable>(*worker_, incarnation, port_events(), roce_class);
+    if (config_.kept != nullptr) ports_->keep_by(*config_.kept);
     return true;
   });
   if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");
@@ -171,7 +172,13 @@ model::ApiResult<void> Host::lock_directories() {
     if (!lock) return std::unexpected(lock.error());
     locks_.emplace_back(lock_parcel(setting), std::move(*lock));
   }
+  keep_locks();
   return {};
+}
+
+void Host::keep_locks() const {
+  if (config_.kept == nullptr) return;
+  for (const auto& [name, lock] : locks_) config_.kept->keep_file(name, lock.fd());
 }
 
 model::ApiResult<void> Host::open_store() {

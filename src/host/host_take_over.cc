@@ -1,5 +1,6 @@
 // Host: how it hands over what it has to the engine that replaces this one, and how it takes over.
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -73,9 +74,11 @@ std::vector<std::pair<std::string, int>> Host::locks() const {
 model::ApiResult<void> Host::inherit_directories() {
   for (const auto& [directory, setting] : own_directories()) {
     const auto given = inheritance_->locks.find(lock_parcel(setting));
-    auto lock = DirectoryLock::inherit(
-        given == inheritance_->locks.end() ? UniqueFd() : std::move(given->second), directory,
-        setting);
+    const bool is_there = given != inheritance_->locks.end();
+    auto lock = is_there || !inheritance_->is_kept
+                    ? DirectoryLock::inherit(is_there ? std::move(given->second) : UniqueFd(),
+                                             directory, setting)
+                    : DirectoryLock::take(directory, setting);
     if (!lock) return std::unexpected(lock.error());
     locks_.emplace_back(lock_parcel(setting), std::move(*lock));
   }
@@ -89,10 +92,12 @@ model::ApiResult<void> Host::adopt_vms() {
   for (const model::VmSpec& spec : *specs) {
     vms_.emplace(spec.name, Vm{.spec = spec, .problems = {}});
     for (const model::AdapterSpec& adapter : spec.adapters) {
-      if (auto adopted = adopt_port(spec, adapter); !adopted) return adopted;
+      const auto adopted =
+          inheritance_->is_kept ? take_up_port(spec, adapter) : adopt_port(spec, adapter);
+      if (!adopted) return adopted;
     }
   }
-  if (inheritance_->adapters.empty()) return {};
+  if (inheritance_->adapters.empty() || inheritance_->is_kept) return {};
   return model::refuse(model::ApiErrorCode::kInternal,
                        fmt::format("{} belongs to no VM", inheritance_->adapters.begin()->first));
 }
@@ -104,11 +109,47 @@ model::ApiResult<void> Host::adopt_port(const model::VmSpec& spec,
   if (given.empty()) return {};
   auto state = given.mapped().read();
   if (!state) return model::refuse(model::ApiErrorCode::kInternal, state.error().message);
+  return adopt_parcel(spec, adapter,
+                      {.adapter = name,
+                       .state = std::move(*state),
+                       .descriptors = std::move(given.mapped().descriptors)});
+}
+
+// What was kept of an adapter may be too old, or wrong: one that is refused loses its VMM, and
+// the other VMs nothing.
+model::ApiResult<void> Host::take_up_port(const model::VmSpec& spec,
+                                          const model::AdapterSpec& adapter) {
+  const auto given = inheritance_->adapters.find(adapter_parcel({spec.name, adapter.number}));
+  if (given == inheritance_->adapters.end()) return {};
+  std::vector<UniqueFd> copies;
+  for (const UniqueFd& one : given->second.descriptors) {
+    copies.emplace_back(::fcntl(one.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  auto state = given->second.read();
+  const auto adopted = adopt_port(spec, adapter);
+  if (adopted) return {};
+  const model::AdapterName name{spec.name, adapter.number};
+  changes_.error(
+      "{}: its VMM is disconnected, because the adapter cannot be taken over from the "
+      "engine that was killed: {}",
+      to_string(name), adopted.error().message);
+  tell_failed(name, adopted.error().message);
+  if (!state) return {};
+  const auto cut_off = adopt_parcel(spec, adapter,
+                                    {.adapter = name,
+                                     .state = std::move(*state),
+                                     .descriptors = std::move(copies),
+                                     .cut_off = true});
+  if (!cut_off) changes_.error("{}: {}", to_string(name), cut_off.error().message);
+  return {};
+}
+
+model::ApiResult<void> Host::adopt_parcel(const model::VmSpec& spec,
+                                          const model::AdapterSpec& adapter,
+                                          worker::PortParcel inherited) {
+  const model::AdapterName name = inherited.adapter;
   // Shared, since a message that is called off is destroyed by the worker.
-  auto parcel = std::make_shared<worker::PortParcel>(
-      worker::PortParcel{.adapter = name,
-                         .state = std::move(*state),
-                         .descriptors = std::move(given.mapped().descriptors)});
+  auto parcel = std::make_shared<worker::PortParcel>(std::move(inherited));
   const auto adopted = worker_->ask([this, parcel, port = port_config(spec, adapter)] {
     return ports_->adopt(port, std::move(*parcel));
   });
@@ -120,6 +161,10 @@ model::ApiResult<void> Host::adopt_port(const model::VmSpec& spec,
 }
 
 void Host::begin() {
+  if (config_.kept != nullptr) {
+    keep_locks();
+    worker_->post([this] { ports_->keep_all(); });
+  }
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);

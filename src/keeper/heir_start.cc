@@ -36,9 +36,9 @@ Result<UniqueFd> seal_text(const std::string& text) {
 }
 
 // In the child, where another thread's locks are held for ever: system calls alone. `from`: what
-// becomes 3, 4 and 5; -1: closed.
-bool place_descriptors(std::array<int, 3> from) {
-  const int first_free = privsep::kHeirConfigFd + 1;
+// becomes 3 to 6; -1: closed.
+bool place_descriptors(std::array<int, 4> from) {
+  const int first_free = privsep::kHeirHolderFd + 1;
   for (int& fd : from) {
     if (fd < 0) continue;
     fd = ::fcntl(fd, F_DUPFD_CLOEXEC, first_free);  // out of the way of one another
@@ -87,6 +87,7 @@ Result<StartedHeir> start_heir(const HeirStart& start) {
     config = std::move(*sealed);
     words.insert(words.end(), {"--config", start.config_file});
   }
+  if (!start.crash.empty()) words.insert(words.end(), {"--after-crash", start.crash});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -94,7 +95,9 @@ Result<StartedHeir> start_heir(const HeirStart& start) {
   const std::string cannot = fmt::format("cannot execute {}: ", start.program.string());
   const pid_t child = ::fork();
   if (child == 0) {
-    if (!place_descriptors({heirs.fd(), (*line)[1].get(), config.get()})) ::_exit(kNotExecuted);
+    if (!place_descriptors({heirs.fd(), (*line)[1].get(), config.get(), start.holder_line.get()})) {
+      ::_exit(kNotExecuted);
+    }
     ::execv(arguments[0], arguments.data());
     const char* const why = std::strerror(errno);  // NOLINT(concurrency-mt-unsafe): one thread
     privsep::ProcessLink(UniqueFd(privsep::kHeirLinkFd))

@@ -23,6 +23,8 @@ struct HeirStart {
   std::filesystem::path program;
   std::string config_file;  // as the heir shows it; empty: none
   std::string config_text;  // what the keeper has read from it
+  UniqueFd holder_line;     // none: nothing is kept of this engine
+  std::string crash;        // how the engine before it ended; empty: it is replaced
 };
 
 struct StartedHeir {

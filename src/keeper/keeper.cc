@@ -45,13 +45,14 @@ ExitStatus judge(int wait_status) {
 
 Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
                std::unique_ptr<LocalSwitches> switches,
-               std::unique_ptr<privsep::MachineLooker> machine)
+               std::unique_ptr<privsep::MachineLooker> machine, std::optional<HolderProcess> holder)
     : engine_(engine),
       link_(std::move(link)),
       notifier_(std::move(notifier)),
       settings_(std::move(settings)),
       local_switches_(std::move(switches)),
       machine_(std::move(machine)),
+      holder_(std::move(holder)),
       etcd_(settings_.config, settings_.account),
       succession_(*this, kVersion) {}
 
@@ -138,6 +139,7 @@ void Keeper::stop_when_certain() {
 }
 
 void Keeper::stop_engine(int number) {
+  if (engine_ == 0) return;
   if (::kill(engine_, number) == 0) return;
   // Without CAP_KILL, as in a container. It also stops when the line ends.
   loop_->unwatch(link_.fd());
@@ -174,10 +176,21 @@ void Keeper::look_for_end() {
   etcd_.look_for_end(now());
   look_for_heirs_end();
   int status = 0;
-  if (::waitpid(engine_, &status, WNOHANG) != engine_) return;
+  if (engine_ == 0 || ::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
-  if (succession_.on_engine_ended()) return;
-  ended_ = succession_.is_lost() ? ExitStatus::kFailed : judge(status);
+  engine_ = 0;
+  // One that could not start, or was told to stop, ends by itself.
+  const bool may_go_on = holder_ && told_ready_ && !told_stopping_ && stop_signal_ == 0;
+  if (!succession_.on_engine_ended(print_end(status), may_go_on, now())) {
+    ended_ = judge(status);
+  } else if (WIFSIGNALED(status)) {
+    judge(status);
+  }
+  look_for_over();
+}
+
+void Keeper::look_for_over() {
+  if (succession_.is_over()) ended_ = ExitStatus::kFailed;
 }
 
 void Keeper::look_for_heirs_end() {
@@ -188,6 +201,7 @@ void Keeper::look_for_heirs_end() {
   on_heir_notes();  // its last ones
   close_heir();
   succession_.on_heir_ended(settings_.program.string() + " " + print_end(status), now());
+  look_for_over();
 }
 
 void Keeper::close_heir() {
@@ -262,12 +276,25 @@ void Keeper::on_heir_notes() {
   }
 }
 
-Status Keeper::start_heir() {
-  auto started = keeper::start_heir(
-      {.program = settings_.program, .config_file = settings_.file, .config_text = settings_.text});
+Status Keeper::start_heir(const std::string& crash) {
+  HeirStart start{.program = settings_.program,
+                  .config_file = settings_.file,
+                  .config_text = settings_.text,
+                  .holder_line = {},
+                  .crash = crash};
+  UniqueFd kept;
+  if (holder_) {
+    auto line = HolderProcess::make_engine_line();
+    if (!line) return std::unexpected(line.error());
+    start.holder_line = std::move((*line)[0]);
+    kept = std::move((*line)[1]);
+  }
+  auto started = keeper::start_heir(start);
   if (!started) return std::unexpected(started.error());
-  heir_.emplace(Heir{
-      .pid = started->pid, .link = std::move(started->link), .estate = std::move(started->estate)});
+  heir_.emplace(Heir{.pid = started->pid,
+                     .link = std::move(started->link),
+                     .estate = std::move(started->estate),
+                     .kept = std::move(kept)});
   return loop_->watch(heir_->link.fd(), EPOLLIN, [this](std::uint32_t) { on_heir_notes(); });
 }
 
@@ -279,6 +306,12 @@ bool Keeper::give_estate_line(const privsep::Note& note) {
   if (!heir_) return false;
   const UniqueFd line = std::move(heir_->estate);  // the keeper has no side of it afterwards
   return link_.send(note, line);
+}
+
+bool Keeper::give_what_is_held() {
+  if (!heir_ || !holder_) return false;
+  const UniqueFd line = std::move(heir_->estate);
+  return holder_->give(line);
 }
 
 // Its end is reported by SIGCHLD afterwards.
@@ -308,6 +341,9 @@ void Keeper::succeed() {
   loop_->unwatch(heir_->link.fd());
   engine_ = heir_->pid;
   link_ = std::move(heir_->link);
+  if (holder_ && !holder_->hear_engine(heir_->kept)) {
+    log::error("the holder has ended: VMs lose their adapter if the engine is killed");
+  }
   heir_.reset();
   make_sockets();
   if (switches_) switches_->take_back_all();

@@ -20,6 +20,7 @@
 #include "base/exit_status.h"
 #include "base/unique_fd.h"
 #include "keeper/etcd_service.h"
+#include "keeper/holder_process.h"
 #include "keeper/notify.h"
 #include "keeper/socket_maker.h"
 #include "keeper/succession.h"
@@ -46,9 +47,10 @@ class Keeper : private SuccessionHands {
   // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
   Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
          std::unique_ptr<LocalSwitches> switches = nullptr,
-         std::unique_ptr<privsep::MachineLooker> machine = nullptr);
+         std::unique_ptr<privsep::MachineLooker> machine = nullptr,
+         std::optional<HolderProcess> holder = std::nullopt);
 
-  // Returns the engine's exit status when it has ended.
+  // Returns the engine's exit status when it has ended, and no other takes its place.
   ExitStatus run();
 
  private:
@@ -70,13 +72,15 @@ class Keeper : private SuccessionHands {
   void give_roce_ports();
   void look_for_end();
   void look_for_heirs_end();
+  void look_for_over();
   void make_sockets();
   void close_heir();
   // ---- SuccessionHands ----
-  Status start_heir() override;
+  Status start_heir(const std::string& crash) override;
   bool tell_engine(const privsep::Note& note) override { return link_.send(note); }
   bool tell_heir(const privsep::Note& note) override;
   bool give_estate_line(const privsep::Note& note) override;
+  bool give_what_is_held() override;
   bool is_heir_alive() override;
   void kill_engine() override;
   void kill_heir() override;
@@ -90,6 +94,7 @@ class Keeper : private SuccessionHands {
   Settings settings_;
   std::unique_ptr<LocalSwitches> local_switches_;  // until watch()
   std::unique_ptr<privsep::MachineLooker> machine_;
+  std::optional<HolderProcess> holder_;  // none: an engine that is killed leaves nothing
   std::unique_ptr<EventLoop> loop_;
   EtcdService etcd_;
   std::unique_ptr<SwitchFollower> switches_;  // null: none are created
@@ -103,7 +108,8 @@ class Keeper : private SuccessionHands {
   struct Heir {
     pid_t pid = 0;
     privsep::ProcessLink link;
-    UniqueFd estate;  // the engine's side of the estate line, until it is given
+    UniqueFd estate;  // the other side of its estate line, until it is given
+    UniqueFd kept;    // the holder's side of its line, until it is the engine
   };
   std::optional<Heir> heir_;
   std::string log_level_;  // empty: as at the start

@@ -25,10 +25,19 @@ void Succession::on_heir_note(const Note& note, Instant now) {
   if (note.kind == Note::Kind::kHeirReady && step_ == Step::kStarting) {
     return on_ready(note.text, now);
   }
+  if (note.kind == Note::Kind::kHeirReady && step_ == Step::kReviving) {
+    return on_ready_to_recover(note.text, now);
+  }
+  if (note.kind == Note::Kind::kTaken && step_ == Step::kRecovering) return serve_with_heir();
   if (note.kind == Note::Kind::kTaken && step_ == Step::kHandingOver) return on_taken(now);
   if (note.kind == Note::Kind::kCannot &&
       (step_ == Step::kStarting || step_ == Step::kHandingOver)) {
     return fail_with(note.text);
+  }
+  if (note.kind == Note::Kind::kCannot &&
+      (step_ == Step::kReviving || step_ == Step::kRecovering)) {
+    log::error("the new engine cannot serve: {}", note.text);
+    return hands_.kill_heir();  // the news of its end comes
   }
   ignore("new engine", note, now);
 }
@@ -44,7 +53,7 @@ void Succession::begin(Instant now) {
   earliest_ = now + kApart;
   step_ = Step::kStarting;
   deadline_ = now + kToStart;
-  if (const Status started = hands_.start_heir(); !started) {
+  if (const Status started = hands_.start_heir(""); !started) {
     outcome_ = "failed " + started.error().message;
     tell_outcome(now);
   }
@@ -71,20 +80,68 @@ void Succession::on_taken(Instant now) {
   static_cast<void>(hands_.tell_engine({.kind = Note::Kind::kLetGo, .text = {}}));
 }
 
-bool Succession::on_engine_ended() {
-  if (step_ != Step::kLettingGo) {
-    if (is_busy()) hands_.kill_heir();
-    return false;
+bool Succession::on_engine_ended(const std::string& how, bool may_go_on, Instant now) {
+  switch (step_) {
+    case Step::kLettingGo:
+      log::info("the engine was replaced: {} by {}", version_, heirs_version_);
+      serve_with_heir();
+      return true;
+    case Step::kLost: may_go_on = true; break;  // it was told to exit
+    case Step::kStarting:
+    case Step::kHandingOver:
+    case Step::kEnding:
+      // One at a time: the next engine is started when the heir has ended.
+      crash_ = may_go_on ? how : "";
+      step_ = Step::kEnding;
+      deadline_ = kNever;
+      hands_.kill_heir();
+      return may_go_on;
+    case Step::kIdle:
+    case Step::kWaiting:
+    case Step::kTelling:
+    case Step::kReviving:
+    case Step::kRecovering:
+    case Step::kOver: break;
   }
+  if (may_go_on) revive(how, now);
+  return may_go_on;
+}
+
+// The heir is the engine now.
+void Succession::serve_with_heir() {
   step_ = Step::kIdle;
+  crash_.clear();
   deadline_ = kNever;
-  log::info("the engine was replaced: {} by {}", version_, heirs_version_);
   if (!hands_.tell_heir({.kind = Note::Kind::kGo, .text = version_})) {
     log::error("the new engine does not read what it is told");
   }
   version_ = heirs_version_;
   hands_.succeed();
-  return true;
+}
+
+void Succession::revive(const std::string& crash, Instant now) {
+  crash_ = crash;
+  recoveries_ = recoveries_ > 0 && now - last_recovery_ < kInARow ? recoveries_ + 1 : 1;
+  last_recovery_ = now;
+  step_ = Step::kReviving;
+  deadline_ = now + kToStart;
+  if (recoveries_ > kMostRecoveries) {
+    log::error("{} engines in a row have ended; giving up", kMostRecoveries);
+    step_ = Step::kOver;
+  } else if (const Status started = hands_.start_heir(crash_); !started) {
+    log::error("cannot start a new engine: {}", started.error().message);
+    step_ = Step::kOver;
+  }
+}
+
+void Succession::on_ready_to_recover(const std::string& text, Instant now) {
+  const auto facts = privsep::parse_heir_facts(text);
+  heirs_version_ = facts ? facts->version : "?";
+  step_ = Step::kRecovering;
+  deadline_ = now + kToStart;
+  if (hands_.give_what_is_held()) return;
+  log::error("what was kept of the engine is lost: the holder has ended");
+  hands_.kill_heir();
 }
 
 void Succession::on_heir_ended(const std::string& how, Instant now) {
@@ -93,16 +150,23 @@ void Succession::on_heir_ended(const std::string& how, Instant now) {
     case Step::kHandingOver:
       outcome_ = fmt::format("failed the new engine {} before it had taken over", how);
       return tell_outcome(now);
-    case Step::kEnding: return tell_outcome(now);
+    case Step::kEnding:
+      if (crash_.empty()) return tell_outcome(now);
+      return revive(std::exchange(crash_, ""), now);  // the engine has ended, too
+    case Step::kReviving:
+    case Step::kRecovering:
+      log::error("the new engine {} before it could serve", how);
+      return revive(std::exchange(crash_, ""), now);
     case Step::kLettingGo:
-      // The engine has been told to exit, and its state is lost with the heir.
+      // The engine has been told to exit, and the state of its VMs is lost with the heir.
       log::error("the new engine {} after it had taken over", how);
       step_ = Step::kLost;
       return;
     case Step::kLost:
     case Step::kIdle:
     case Step::kWaiting:
-    case Step::kTelling: return;
+    case Step::kTelling:
+    case Step::kOver: return;
   }
 }
 
@@ -127,11 +191,16 @@ void Succession::step(Instant now) {
       return fail_with(
           fmt::format("the engines were not done after {} s",
                       std::chrono::duration_cast<std::chrono::seconds>(kToHandOver).count()));
+    case Step::kReviving:
+    case Step::kRecovering:
+      log::error("the new engine was not ready in time");
+      return hands_.kill_heir();
     case Step::kLettingGo:
     case Step::kLost: hands_.kill_engine(); return;
     case Step::kTelling: return tell_outcome(now);
     case Step::kIdle:
-    case Step::kEnding: return;
+    case Step::kEnding:
+    case Step::kOver: return;
   }
 }
 

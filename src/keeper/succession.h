@@ -16,6 +16,17 @@
 // Until kTaken an upgrade can fail: the heir is ended, and only then the engine is told to go on.
 // After kTaken it can only succeed: the engine is ended, and only then the heir is told to go.
 //
+// An engine that ends without having been told to has crashed. Another one is started at once, and
+// gets what the holder has kept (holder/holder.h). So it is with one that ends after it was told to
+// exit, if its heir has ended, too.
+//
+//   (ended)              keeper                          heir
+//                          starts the heir --------------->
+//                          <------------------------------ kHeirReady
+//                          has the holder give ---------->
+//                          <------------------------------ kTaken
+//                          kGo -------------------------->
+//
 // Either engine may be compromised. A note that comes in another step is ignored, and upgrades are
 // begun at most once in kApart, however often they are asked for.
 //
@@ -37,13 +48,16 @@ namespace paravane::keeper {
 class SuccessionHands {
  public:
   virtual ~SuccessionHands() = default;
-  // Errors: any; the message says what could not be started.
-  virtual Status start_heir() = 0;
+  // `crash`: how the engine before it ended; empty: it is to be replaced. Errors: any; the message
+  // says what could not be started.
+  virtual Status start_heir(const std::string& crash) = 0;
   // False: the other process does not read.
   virtual bool tell_engine(const privsep::Note& note) = 0;
   virtual bool tell_heir(const privsep::Note& note) = 0;
   // As tell_engine(), with the engine's side of the estate line.
   virtual bool give_estate_line(const privsep::Note& note) = 0;
+  // Has the holder give the heir what it holds of the engine that has ended. False: it has ended.
+  virtual bool give_what_is_held() = 0;
   // Whether it has not ended. False also for an heir whose end is not reported yet.
   virtual bool is_heir_alive() = 0;
   // Ends a process by force. Its end is reported later.
@@ -60,6 +74,10 @@ class Succession {
   static constexpr Duration kToHandOver = std::chrono::seconds(5);
   static constexpr Duration kToLetGo = std::chrono::milliseconds(500);
   static constexpr Duration kTellAgain = std::chrono::milliseconds(200);
+  // So many engines in a row are started in place of one that was killed, each within kInARow of
+  // the last. A VM whose requests end the engine is cut off before (worker/vm_port.h).
+  static constexpr int kMostRecoveries = 8;
+  static constexpr Duration kInARow = std::chrono::minutes(1);
 
   // `version`: of the engine that runs. `hands` outlives us.
   Succession(SuccessionHands& hands, std::string version);
@@ -68,21 +86,22 @@ class Succession {
   void on_engine_note(const privsep::Note& note, Instant now);
   void on_heir_note(const privsep::Note& note, Instant now);
 
-  // The process has ended, and does not exist any more. `how` is for people. True: the engine's end
-  // belongs to the upgrade, and the heir is the engine now; false: the keeper has no engine.
-  bool on_engine_ended();
+  // The process has ended, and does not exist any more. `how` is for people. True: its end belongs
+  // to the upgrade, or another engine is being started; false: the keeper has no engine.
+  // `may_go_on`: the end was not wanted, and another engine may take its place.
+  bool on_engine_ended(const std::string& how, bool may_go_on, Instant now);
   void on_heir_ended(const std::string& how, Instant now);
+
+  // No engine can be started in place of the one that has ended.
+  bool is_over() const { return step_ == Step::kOver; }
 
   // The daemon is to stop. An upgrade that is not certain to succeed fails.
   void give_up(const std::string& reason, Instant now);
 
-  // The heir has ended after the engine was told to exit: what they had is lost.
-  bool is_lost() const { return step_ == Step::kLost; }
-
   void step(Instant now);
   Instant next_step() const { return deadline_; }
   // Whether the engine may be replaced soon; a signal for it has to wait.
-  bool is_busy() const { return step_ >= Step::kStarting && step_ <= Step::kEnding; }
+  bool is_busy() const { return step_ >= Step::kStarting && step_ <= Step::kRecovering; }
 
  private:
   enum class Step : std::uint8_t {
@@ -93,7 +112,10 @@ class Succession {
     kLettingGo,    // for the end of the engine
     kLost,         // likewise, and the heir has ended
     kEnding,       // for the end of the heir
+    kReviving,     // there is no engine: for kHeirReady
+    kRecovering,   // likewise, for kTaken
     kTelling,      // for the engine to read how it ended
+    kOver,
   };
 
   void ask(const privsep::Note& note, Instant now);
@@ -103,6 +125,9 @@ class Succession {
   // Ends the heir, and tells the engine `outcome` afterwards.
   void end_heir(std::string outcome);
   void fail_with(const std::string& cause);
+  void revive(const std::string& crash, Instant now);
+  void on_ready_to_recover(const std::string& text, Instant now);
+  void serve_with_heir();
   void tell_outcome(Instant now);
   void ignore(const char* sender, const privsep::Note& note, Instant now);
 
@@ -114,6 +139,9 @@ class Succession {
   Instant earliest_{};  // of the next upgrade
   bool only_check_ = false;
   std::string outcome_;
+  std::string crash_;  // how the last engine ended
+  int recoveries_ = 0;
+  Instant last_recovery_{};
   LimitedLog ignored_;
 };
 

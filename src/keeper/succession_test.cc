@@ -23,8 +23,8 @@ using testing::IsEmpty;
 // Writes down what was done, in order.
 class FakeHands final : public SuccessionHands {
  public:
-  Status start_heir() override {
-    done.emplace_back("start heir");
+  Status start_heir(const std::string& crash) override {
+    done.push_back(crash.empty() ? "start heir" : "start heir after it " + crash);
     if (cannot_start) return fail(Errc::kIo, "cannot execute /usr/sbin/paravaned");
     heir = true;
     return {};
@@ -32,6 +32,10 @@ class FakeHands final : public SuccessionHands {
   bool tell_engine(const Note& note) override { return say("engine", note, engine_reads); }
   bool tell_heir(const Note& note) override { return say("heir", note, true); }
   bool give_estate_line(const Note& note) override { return say("engine", note, engine_reads); }
+  bool give_what_is_held() override {
+    done.emplace_back("holder: give");
+    return holder;
+  }
   bool is_heir_alive() override { return heir; }
   void kill_engine() override { done.emplace_back("kill engine"); }
   void kill_heir() override { done.emplace_back("kill heir"); }
@@ -43,6 +47,7 @@ class FakeHands final : public SuccessionHands {
   bool cannot_start = false;
   bool engine_reads = true;
   bool heir = false;
+  bool holder = true;
 
  private:
   bool say(const std::string& whom, const Note& note, bool reads) {
@@ -68,6 +73,11 @@ class SuccessionTest : public testing::Test {
   void heir_ends() {
     hands_.heir = false;
     succession_.on_heir_ended("was killed by signal 9 (KILL)", now_);
+  }
+  // True: the keeper goes on.
+  bool engine_ends() { return succession_.on_engine_ended("exited with status 0", false, now_); }
+  bool engine_crashes() {
+    return succession_.on_engine_ended("was killed by signal 11 (SEGV)", true, now_);
   }
   void pass(Duration time) {
     now_ += time;
@@ -96,7 +106,7 @@ TEST_F(SuccessionTest, ReplacesTheEngine) {
   EXPECT_THAT(hands_.take(), ElementsAre("engine: hand over 2.0.0 5 1"));
   heir(Note::Kind::kTaken);
   EXPECT_THAT(hands_.take(), ElementsAre("engine: let go"));
-  EXPECT_TRUE(succession_.on_engine_ended());
+  EXPECT_TRUE(engine_ends());
   EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
   EXPECT_FALSE(succession_.is_busy());
   EXPECT_EQ(succession_.next_step(), kNever);
@@ -104,13 +114,13 @@ TEST_F(SuccessionTest, ReplacesTheEngine) {
 
 TEST_F(SuccessionTest, HasTheNewEngineReplacedAsWell) {
   come_to_taken();
-  succession_.on_engine_ended();
+  engine_ends();
   pass(Succession::kApart);
   hands_.done.clear();
   ask();
   heir(Note::Kind::kHeirReady, "3.0.0 5 1");
   heir(Note::Kind::kTaken);
-  succession_.on_engine_ended();
+  engine_ends();
   EXPECT_THAT(hands_.take(), ElementsAre("start heir", "engine: hand over 3.0.0 5 1",
                                          "engine: let go", "heir: go 2.0.0", "succeed"));
 }
@@ -139,7 +149,7 @@ TEST_F(SuccessionTest, TellsTheHeirOnlyWhenTheEngineIsNoMore) {
   EXPECT_THAT(hands_.take(), ElementsAre("kill engine"));
   pass(std::chrono::hours(1));
   EXPECT_THAT(hands_.take(), IsEmpty());
-  EXPECT_TRUE(succession_.on_engine_ended());
+  EXPECT_TRUE(engine_ends());
   EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
 }
 
@@ -201,17 +211,103 @@ TEST_F(SuccessionTest, DoesNotLetGoForAnHeirThatHasEnded) {
 
 TEST_F(SuccessionTest, EndsBothIfTheEngineDiesBeforeTheHeirHasAll) {
   come_to_ready();
-  EXPECT_FALSE(succession_.on_engine_ended());
+  EXPECT_FALSE(engine_ends());
   EXPECT_THAT(hands_.take(), ElementsAre("kill heir"));
 }
 
-TEST_F(SuccessionTest, KnowsThatBothAreLost) {
+constexpr const char* kSegv = "start heir after it was killed by signal 11 (SEGV)";
+
+TEST_F(SuccessionTest, StartsAnotherEngineAfterACrash) {
+  EXPECT_TRUE(engine_crashes());
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv));
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  EXPECT_THAT(hands_.take(), ElementsAre("holder: give"));
+  heir(Note::Kind::kTaken);
+  EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
+  EXPECT_FALSE(succession_.is_busy());
+  EXPECT_EQ(succession_.next_step(), kNever);
+}
+
+TEST_F(SuccessionTest, AnEngineThatWasToldToStopHasNoSuccessor) {
+  EXPECT_FALSE(engine_ends());
+  EXPECT_THAT(hands_.take(), IsEmpty());
+}
+
+// One that is killed at any step is followed by the next.
+TEST_F(SuccessionTest, TriesAgainIfTheNextEngineEnds) {
+  EXPECT_TRUE(engine_crashes());
+  heir_ends();
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv, kSegv));
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir_ends();
+  EXPECT_THAT(hands_.take(), ElementsAre("holder: give", kSegv));
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kCannot, "no memory");
+  EXPECT_THAT(hands_.take(), ElementsAre("holder: give", "kill heir"));
+  heir_ends();
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv));
+  pass(Succession::kToStart);
+  EXPECT_THAT(hands_.take(), ElementsAre("kill heir")) << "it does not answer";
+  heir_ends();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  pass(Succession::kToStart);
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "kill heir"));
+  heir_ends();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kTaken);
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "heir: go 1.0.0", "succeed"));
+}
+
+TEST_F(SuccessionTest, GivesUpIfTooManyEndInARow) {
+  for (int i = 0; i < Succession::kMostRecoveries; ++i) {
+    EXPECT_TRUE(engine_crashes());
+    heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+    heir(Note::Kind::kTaken);
+  }
+  EXPECT_FALSE(succession_.is_over());
+  pass(Succession::kInARow);
+  for (int i = 0; i < Succession::kMostRecoveries; ++i) {
+    EXPECT_TRUE(engine_crashes());
+    heir_ends();
+    if (i == Succession::kMostRecoveries / 2) break;
+  }
+  for (int i = 0; i < Succession::kMostRecoveries && !succession_.is_over(); ++i) heir_ends();
+  EXPECT_TRUE(succession_.is_over());
+  hands_.done.clear();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  pass(std::chrono::hours(1));
+  EXPECT_THAT(hands_.take(), IsEmpty());
+}
+
+TEST_F(SuccessionTest, GivesUpIfNoEngineCanBeStarted) {
+  hands_.cannot_start = true;
+  EXPECT_TRUE(engine_crashes());
+  EXPECT_TRUE(succession_.is_over());
+}
+
+// What it held is lost, but the next engine can be started without it.
+TEST_F(SuccessionTest, StartsAnewWithoutAHolder) {
+  hands_.holder = false;
+  engine_crashes();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "kill heir"));
+}
+
+TEST_F(SuccessionTest, AnEngineThatCrashesDuringAnUpgradeIsFollowedByAnotherHeir) {
+  come_to_ready();
+  EXPECT_TRUE(engine_crashes());
+  EXPECT_THAT(hands_.take(), ElementsAre("kill heir")) << "one at a time";
+  heir_ends();
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv));
+}
+
+TEST_F(SuccessionTest, AnHeirThatEndsAfterItHasAllIsFollowedByAnother) {
   come_to_taken();
   heir_ends();
-  EXPECT_TRUE(succession_.is_lost());
   pass(Succession::kToLetGo);
   EXPECT_THAT(hands_.take(), ElementsAre("kill engine"));
-  EXPECT_FALSE(succession_.on_engine_ended());
+  EXPECT_TRUE(engine_ends());
+  EXPECT_THAT(hands_.take(), ElementsAre("start heir after it exited with status 0"));
 }
 
 TEST_F(SuccessionTest, WaitsBetweenUpgrades) {
@@ -281,19 +377,20 @@ TEST_F(SuccessionTest, IgnoresWhatComesInTheWrongStep) {
   heir(Note::Kind::kTaken);
   hands_.done.clear();
   say_all_but({}, {});
-  EXPECT_TRUE(succession_.on_engine_ended());
+  EXPECT_TRUE(engine_ends());
 }
 
 // Whatever both say, and however they end: never do both serve.
 TEST_F(SuccessionTest, NeverHasTwoEnginesServe) {
   std::mt19937 random(7);
+  int successions = 0;
   for (int round = 0; round < 2000; ++round) {
     FakeHands hands;
     Succession one(hands, "1.0.0");
     Instant now = now_;
     bool engine = true;
     bool heir = false;
-    for (int i = 0; i < 40 && engine; ++i) {
+    for (int i = 0; i < 60 && (engine || one.is_busy()); ++i) {
       const auto kind = static_cast<Note::Kind>(15 + random() % 8);
       const Note note{.kind = kind, .text = kind == Note::Kind::kHeirReady ? "2.0.0 5 1" : ""};
       hands.heir = heir;
@@ -301,31 +398,44 @@ TEST_F(SuccessionTest, NeverHasTwoEnginesServe) {
         case 0: one.on_engine_note({.kind = Note::Kind::kUpgrade, .text = {}}, now); break;
         case 1: one.on_engine_note(note, now); break;
         case 2:
-        case 3: one.on_heir_note(note, now); break;
+        case 3:
+          if (heir) one.on_heir_note(note, now);
+          break;
         case 4: one.step(now += std::chrono::milliseconds(random() % 4000)); break;
         case 5:
-          if (heir) one.on_heir_ended("ended", now);
-          heir = false;
+          if (heir) {
+            heir = false;
+            one.on_heir_ended("ended", now);
+          }
           break;
         default:
-          if (random() % 4 != 0) break;
+          if (!engine || random() % 4 != 0) break;
           engine = false;
-          if (!one.on_engine_ended()) break;
-          // The heir serves now, and the engine does not any more.
-          EXPECT_EQ(hands.done.back(), "succeed");
+          if (!one.on_engine_ended("ended", random() % 2 == 0, now)) i = 60;
           break;
       }
       for (const std::string& done : hands.take()) {
-        if (done == "start heir") heir = true;
-        if (done == "succeed" || done.starts_with("heir: go")) {
+        if (done.starts_with("start heir")) {
+          EXPECT_FALSE(heir);
+          heir = true;
+        }
+        if (done.starts_with("heir: go")) {
           EXPECT_FALSE(engine);
         }
         if (done.starts_with("engine: resume")) {
           EXPECT_FALSE(heir);
+          EXPECT_TRUE(engine);
+        }
+        if (done == "succeed") {
+          EXPECT_FALSE(engine);
+          EXPECT_TRUE(heir);
+          engine = std::exchange(heir, false);
+          ++successions;
         }
       }
     }
   }
+  EXPECT_GT(successions, 100);
 }
 
 }  // namespace

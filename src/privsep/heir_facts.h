@@ -17,12 +17,13 @@ namespace paravane::privsep {
 // How keeper and heir speak with one another: the descriptors that the heir is started with, the
 // notes of an upgrade, and the estate line. A program that does not know this number refuses to be
 // an heir, so a release that changes any of these needs a restart.
-inline constexpr std::uint32_t kHeirProtocol = 1;
+inline constexpr std::uint32_t kHeirProtocol = 2;
 
 // The descriptors that an heir is started with.
 inline constexpr int kHeirLinkFd = 3;    // its ProcessLink
 inline constexpr int kHeirEstateFd = 4;  // its side of the EstateLine
 inline constexpr int kHeirConfigFd = 5;  // the text of the settings; closed: there is no file
+inline constexpr int kHeirHolderFd = 6;  // its line to the holder; closed: there is none
 
 struct HeirFacts {
   std::string version;             // of the program; without blanks

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -29,6 +30,7 @@ struct Exchange::Page {
   std::atomic<std::uint32_t> step;
   std::atomic<std::uint32_t> in_turn;
   std::atomic<std::uint32_t> deaths;
+  std::atomic<std::int64_t> last_death;  // nanoseconds of the steady clock; 0: none
   std::atomic<std::uint64_t> serial;
   std::atomic<std::uint64_t> needs;
   std::atomic<std::uint64_t> answer_begin;  // offsets in the file
@@ -76,6 +78,7 @@ void Exchange::begin_client() {
   done();
   set_needs(0);
   page_->deaths.store(0, std::memory_order_relaxed);
+  page_->last_death.store(0, std::memory_order_relaxed);
 }
 
 void Exchange::begin(const Header& request) {
@@ -160,8 +163,11 @@ std::uint32_t Exchange::deaths() const {
   return page_->deaths.load(std::memory_order_relaxed);
 }
 
-void Exchange::count_death() {
-  page_->deaths.fetch_add(1, std::memory_order_relaxed);
+void Exchange::count_death(Instant now) {
+  const std::int64_t at = now.time_since_epoch() / std::chrono::nanoseconds(1);
+  const std::int64_t last = page_->last_death.exchange(at, std::memory_order_relaxed);
+  const bool is_another = last != 0 && Duration(at - last) < kApart;
+  page_->deaths.store(is_another ? deaths() + 1 : 1, std::memory_order_relaxed);
 }
 
 void Exchange::set_needs(std::uint64_t serial) {

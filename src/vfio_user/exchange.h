@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "vfio_user/protocol.h"
@@ -75,9 +76,10 @@ class Exchange {
   // when this one ended.
   void mark_turn(bool begins);
   bool was_in_turn() const;
-  // How often a process ended that served this VMM.
+  // How often a process ended that served this VMM, each time within kApart of the last.
+  static constexpr Duration kApart = std::chrono::minutes(10);
   std::uint32_t deaths() const;
-  void count_death();
+  void count_death(Instant now);
   // From this request on, the state that was kept last is too old.
   void set_needs(std::uint64_t serial);
   std::uint64_t needs() const;

@@ -71,6 +71,7 @@ struct ServerConfig {
   unsigned messages_per_turn = 64;  // the limit for one client in a turn
   std::uint32_t socket_mode = 0660;
   Keeping keeping{};
+  bool leaves_client_out = false;  // adopt() disconnects the client of the state
 };
 
 class Server {

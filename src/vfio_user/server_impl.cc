@@ -300,7 +300,7 @@ void ServerImpl::leave() {
   const bool was_attached = client_->session.negotiated();
   parts_.timers.cancel(client_->limit);
   // Another process has a copy of it.
-  if (keeps()) ::shutdown(client_->connection.socket(), SHUT_RDWR);
+  if (keeps()) ::shutdown(client_->connection.socket(), SHUT_WR);
   client_.reset();
   owed_.reset();
   changed_ = false;

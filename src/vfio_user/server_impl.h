@@ -110,6 +110,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   void save_attachment(state::Writer& out) const;
   void load_client(state::Reader& in, state::Descriptors& descriptors);
   void load_kept(state::Reader& in);
+  static void end_client(state::Reader& in, state::Descriptors& descriptors);
   void load_attachment(state::Reader& in);
   std::vector<int> lent_descriptors() const;
   Status resume();

@@ -1,5 +1,7 @@
 // Server: what is saved of it, and how another process goes on with it.
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cassert>
 #include <chrono>
@@ -125,7 +127,13 @@ std::vector<int> ServerImpl::lent_descriptors() const {
 Status ServerImpl::adopt(Reader& in, Descriptors& descriptors) {
   thread_.check();
   last_token_ = in.number(kLastToken, kMostTokens);
-  if (auto client = in.group_if(kClient)) load_client(*client, descriptors);
+  if (auto client = in.group_if(kClient)) {
+    if (config_.leaves_client_out) {
+      end_client(*client, descriptors);
+    } else {
+      load_client(*client, descriptors);
+    }
+  }
   in.end();
   const bool has_nothing = parts_.memory.usage().ranges == 0 && !parts_.memory.dma_enabled() &&
                            !parts_.interrupts.has_eventfds() && !parts_.interrupts.enabled();
@@ -149,6 +157,12 @@ void ServerImpl::load_client(Reader& in, Descriptors& descriptors) {
   if (!connection) load_kept(in);
   in.end();
   in.expect(attached() || !client_->connection.is_ending(), "a client ends before VERSION");
+}
+
+// Other processes have the socket, too.
+void ServerImpl::end_client(Reader& in, Descriptors& descriptors) {
+  const UniqueFd socket = descriptors.load(in, kClientSocket);
+  if (in.good()) ::shutdown(socket.get(), SHUT_WR);
 }
 
 void ServerImpl::load_kept(Reader& in) {

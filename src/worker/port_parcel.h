@@ -24,6 +24,9 @@ struct PortParcel {
   model::AdapterName adapter;
   std::vector<std::byte> state;
   std::vector<UniqueFd> descriptors;  // owned; the state names them by their place
+  // It was kept of an engine that was killed, and this adapter is not served again: its VMM is
+  // disconnected.
+  bool cut_off = false;
 };
 
 }  // namespace paravane::worker

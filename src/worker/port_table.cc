@@ -236,7 +236,8 @@ Status PortTable::add(const VmPortConfig& config, PortParcel* inherited) {
                             .event_signal = event_signal_,
                             .mappings = mapping_ender_,
                             .clock = worker_.schedule().turn_clock(),
-                            .speech = speech_};
+                            .speech = speech_,
+                            .keeper = keeper_};
   auto port = inherited != nullptr ? VmPort::adopt(config, *id, network, std::move(*inherited))
                                    : VmPort::create(config, *id, network);
   if (!port) return std::unexpected(port.error());
@@ -290,6 +291,10 @@ Result<std::vector<PortParcel>> PortTable::save_ports() {
     parcels.push_back(std::move(*parcel));
   }
   return parcels;
+}
+
+void PortTable::keep_all() {
+  for (const auto& [name, port] : ports_) port->keep();
 }
 
 void PortTable::set_connected(const model::AdapterName& name, bool connected) {

@@ -126,6 +126,12 @@ class PortTable final : private transport_channel::LocalOwners {
   // turns like every port. Errors: as add(); kInvalidArgument (the saved state is refused).
   Status adopt(const VmPortConfig& config, PortParcel parcel);
 
+  // Has `keeper` keep every adapter from now on, for the engine that goes on if this one is killed;
+  // it outlives us. REQUIRES: there are no adapters yet.
+  void keep_by(PortKeeper& keeper) { keeper_ = &keeper; }
+  // Has it keep all of them now.
+  void keep_all();
+
   // A name that is not there is no error.
   void set_connected(const model::AdapterName& name, bool connected);
   // Sets the rules of all adapters, including later ones. Running VMs keep their rules until their
@@ -220,6 +226,7 @@ class PortTable final : private transport_channel::LocalOwners {
   void remove_one(VmPort& port);
 
   Worker& worker_;
+  PortKeeper* keeper_ = nullptr;
   transport_local::LocalTransport local_;
   transport_roce::RoceTransport roce_;
   fabric::Directory directory_;

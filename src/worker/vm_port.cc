@@ -1,6 +1,7 @@
 #include "worker/vm_port.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/memory_shortage.h"
 #include "base/undo.h"
@@ -44,10 +45,14 @@ Status VmPort::build(PortParcel* inherited) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   loop_ = std::move(*loop);
+  if (network_.keeper != nullptr && inherited == nullptr) {
+    if (Status made = make_exchange(); !made) return made;
+  }
   fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
   Status built = inherited != nullptr ? load(*inherited) : join({});
   if (built && inherited == nullptr) built = listen();
   if (!built) return built;
+  if (inherited == nullptr) keep();
   device_->set_answer([this](vfio_user::ReplyToken token) {
     if (server_) server_->answer(token);
   });
@@ -70,10 +75,23 @@ Status VmPort::join(UniqueFd doorbell_file) {
   return {};
 }
 
+Status VmPort::make_exchange() {
+  auto made = vfio_user::Exchange::make();
+  if (!made) return std::unexpected(made.error());
+  exchange_.emplace(std::move(*made));
+  return {};
+}
+
+vfio_user::ServerConfig VmPort::server_config() {
+  vfio_user::ServerConfig config{.name = name(), .socket_path = config_.socket};
+  config.leaves_client_out = cut_off_;
+  if (exchange_) config.keeping = {.exchange = &*exchange_, .keeper = this};
+  return config;
+}
+
 Status VmPort::listen() {
-  auto server =
-      vfio_user::Server::listen({.name = name(), .socket_path = config_.socket}, *loop_,
-                                {timers_, network_.clock}, *device_, memory_, interrupts_);
+  auto server = vfio_user::Server::listen(server_config(), *loop_, {timers_, network_.clock},
+                                          *device_, memory_, interrupts_);
   if (!server) return std::unexpected(server.error());
   server_ = std::move(*server);
   return apply_access(config_.socket, config_.access);
@@ -94,6 +112,7 @@ void VmPort::leave() {
   if (server_->attached()) device_->tell_gone();
   // The VMM leaves first: that resets the device while all of it is still there.
   server_.reset();
+  if (exchange_) network_.keeper->drop(config_.adapter);
   readable_ = false;
   runs_in_memory([this] { watch_.look({.linked = config_.connected}, {}, network_.clock.now); });
 }
@@ -139,9 +158,13 @@ Instant VmPort::next_look() {
   return std::min({device_->next_look(), timers_.next_deadline(), watch_.next_look()});
 }
 
+// The next engine reads whose turn it was when this one was killed.
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
   bool worked = true;
-  if (runs_in_memory([&] { worked = take_turn(now, budget); })) return worked;
+  if (exchange_) exchange_->mark_turn(true);
+  const bool had_memory = runs_in_memory([&] { worked = take_turn(now, budget); });
+  if (exchange_) exchange_->mark_turn(false);
+  if (had_memory) return worked;
   // What it was at is done by half: its life ends, as if the VMM had gone.
   complaints_.error(
       now, "{}: out of memory for a request of its guest; the adapter is lost to its VM", name());
@@ -154,6 +177,7 @@ bool VmPort::turn(Instant now, verbs::Budget& budget) {
 bool VmPort::take_turn(Instant now, verbs::Budget& budget) {
   const verbs::Budget before = budget;
   bool worked = false;
+  if (std::exchange(tell_lost_, false)) device_->tell_lost();
   if (readable_) {
     readable_ = false;  // the worker's loop says so again while there is more
     const Result<int> ran = loop_->poll(Duration::zero());

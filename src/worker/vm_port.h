@@ -31,6 +31,7 @@
 #include "transport/roce/tap_door.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
+#include "worker/port_keeper.h"
 #include "worker/port_parcel.h"
 #include "worker/port_watch.h"
 #include "worker/tenant.h"
@@ -58,16 +59,18 @@ struct PortNetwork {
   MappingSink& mappings;
   const TurnClock& clock;
   const PortWatch::Speech& speech;
+  PortKeeper* keeper = nullptr;  // null: an engine that is killed leaves nothing
 };
 
-class VmPort final : public Tenant {
+class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
  public:
   // `network` outlives the port. Errors: as PvrdmaDevice::create() and
   // Server::listen().
   static Result<std::unique_ptr<VmPort>> create(const VmPortConfig& config, verbs::AdapterId id,
                                                 const PortNetwork& network);
-  // The same, and takes over what the engine before this one has saved: the VMM stays connected.
-  // Errors: also kInvalidArgument (the state is refused, and the text says where and why).
+  // The same, and takes over what the engine before this one has saved, or what was kept of one
+  // that was killed: the VMM stays connected. Errors: also kInvalidArgument (the state is refused,
+  // and the text says where and why).
   static Result<std::unique_ptr<VmPort>> adopt(const VmPortConfig& config, verbs::AdapterId id,
                                                const PortNetwork& network, PortParcel parcel);
   ~VmPort() override;
@@ -75,6 +78,8 @@ class VmPort final : public Tenant {
   // What another engine needs to take the adapter over. This port can go on afterwards. REQUIRES:
   // no turn is running, and the port has not left. Errors: kIo, kResourceExhausted (descriptors).
   Result<PortParcel> save();
+  // Has the keeper of the network keep this adapter from now on.
+  void keep();
   // Another engine has taken the adapter over: its VMM is not disconnected when this port ends.
   void abandon();
 
@@ -132,8 +137,14 @@ class VmPort final : public Tenant {
  private:
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
   Status build(PortParcel* inherited);
+  Status make_exchange();
+  vfio_user::ServerConfig server_config();
+  void keep_attachment() override { keep(); }
   Status join(UniqueFd doorbell_file);
-  void save_attached(state::Writer& out, state::Descriptors& borrowed);
+  enum class Saved : std::uint8_t { kWhole, kWhatIsKept };
+  void save_attached(Saved what, state::Writer& out, state::Descriptors& borrowed);
+  Status skip_attached(state::Reader& in);
+  Status load_exchange(state::Reader& in, state::Descriptors& descriptors, bool cut_off);
   Status load(PortParcel& inherited);
   Status load_attached(state::Reader& in, state::Descriptors& descriptors);
   Status listen();
@@ -146,11 +157,14 @@ class VmPort final : public Tenant {
   PortNetwork network_;
   PortWatch watch_;
   bool readable_ = false;
-  bool look_due_ = false;  // something changed outside of a turn
+  bool look_due_ = false;   // something changed outside of a turn
+  bool tell_lost_ = false;  // the guest does not know yet that its device is lost
+  bool cut_off_ = false;    // the VMM of the state is left out
 
   // In the order of their dependencies.
   std::unique_ptr<EventLoop> loop_;
   TimerQueue timers_;
+  std::optional<vfio_user::Exchange> exchange_;  // there if the network has a keeper
   GuestMemory memory_;
   vfio_user::Interrupts interrupts_;
   std::unique_ptr<verbs::FabricPort> fabric_;

@@ -1,8 +1,9 @@
-// VmPort: what is handed to another engine, and how that takes it over.
+// VmPort: what is handed to another engine, or kept for one, and how that takes it over.
 
 #include <fcntl.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -17,18 +18,22 @@ namespace {
 using state::Descriptors;
 using state::Tag;
 
-constexpr Tag kPortMemory{1};
-constexpr Tag kPortInterrupts{2};
-constexpr Tag kPortDoorbells{3};
-constexpr Tag kPortDevice{4};
-constexpr Tag kPortServer{5};
+constexpr Tag kPortExchange{1};  // of an engine that was killed
+constexpr Tag kPortMemory{2};    // this and what follows: of an attached VMM
+constexpr Tag kPortInterrupts{3};
+constexpr Tag kPortDoorbells{4};
+constexpr Tag kPortDevice{5};
+constexpr Tag kPortServer{6};
+
+// A VM whose requests end the engine is not served any more.
+constexpr std::uint32_t kMostDeaths = 3;
 
 }  // namespace
 
 Result<PortParcel> VmPort::save() {
   state::Writer out;
   Descriptors borrowed;
-  if (server_->attached()) save_attached(out, borrowed);
+  if (server_->attached()) save_attached(Saved::kWhole, out, borrowed);
   {
     const state::Writer::Group group(out, kPortServer);
     server_->save(out, borrowed);
@@ -44,8 +49,21 @@ Result<PortParcel> VmPort::save() {
   return parcel;
 }
 
+void VmPort::keep() {
+  if (!exchange_) return;
+  state::Writer out;
+  Descriptors borrowed;
+  borrowed.save(out, kPortExchange, exchange_->fd());
+  if (server_ && server_->attached()) save_attached(Saved::kWhatIsKept, out, borrowed);
+  if (server_) {
+    const state::Writer::Group group(out, kPortServer);
+    server_->keep(out, borrowed);
+  }
+  network_.keeper->keep(config_.adapter, out.take(), borrowed.borrowed());
+}
+
 // What belongs to the VMM's connection. Without one, all of it begins anew.
-void VmPort::save_attached(state::Writer& out, Descriptors& borrowed) {
+void VmPort::save_attached(Saved what, state::Writer& out, Descriptors& borrowed) {
   {
     const state::Writer::Group group(out, kPortMemory);
     memory_.save(out, borrowed);
@@ -56,7 +74,11 @@ void VmPort::save_attached(state::Writer& out, Descriptors& borrowed) {
   }
   borrowed.save(out, kPortDoorbells, device_->doorbell_file());
   const state::Writer::Group group(out, kPortDevice);
-  device_->save(out);
+  if (what == Saved::kWhole) {
+    device_->save(out);
+  } else {
+    device_->keep(out);
+  }
 }
 
 void VmPort::abandon() {
@@ -69,12 +91,12 @@ Status VmPort::load(PortParcel& inherited) {
   state::Loading loading;
   state::Reader in(inherited.state, loading);
   Descriptors descriptors(std::move(inherited.descriptors));
-  const Status attached = load_attached(in, descriptors);
+  if (Status loaded = load_exchange(in, descriptors, inherited.cut_off); !loaded) return loaded;
+  const Status attached = cut_off_ ? skip_attached(in) : load_attached(in, descriptors);
   if (!attached) return attached;
   state::Reader client = in.group(kPortServer);
-  auto server = vfio_user::Server::adopt({.name = name(), .socket_path = config_.socket}, *loop_,
-                                         {timers_, network_.clock}, *device_, memory_, interrupts_,
-                                         client, descriptors);
+  auto server = vfio_user::Server::adopt(server_config(), *loop_, {timers_, network_.clock},
+                                         *device_, memory_, interrupts_, client, descriptors);
   if (!server) return std::unexpected(server.error());
   in.end();
   if (!loading.good()) {
@@ -86,7 +108,32 @@ Status VmPort::load(PortParcel& inherited) {
                 .pid = server_->peer_pid(),
                 .active = device_->active(),
                 .linked = config_.connected});
+  tell_lost_ = device_->lost();
+  if (exchange_) exchange_->mark_turn(false);
   return {};
+}
+
+// To load it is a turn of the VM, too.
+Status VmPort::load_exchange(state::Reader& in, Descriptors& descriptors, bool cut_off) {
+  UniqueFd file = descriptors.load_if(in, kPortExchange);
+  if (Status good = in.status(); !good) return good;
+  if (!file) return network_.keeper == nullptr ? Status() : make_exchange();
+  auto exchange = vfio_user::Exchange::take_over(std::move(file));
+  if (!exchange) return std::unexpected(exchange.error());
+  if (network_.keeper == nullptr) return {};
+  exchange_.emplace(std::move(*exchange));
+  if (exchange_->was_in_turn()) exchange_->count_death(std::chrono::steady_clock::now());
+  exchange_->mark_turn(true);
+  cut_off_ = cut_off || exchange_->deaths() >= kMostDeaths;
+  return {};
+}
+
+Status VmPort::skip_attached(state::Reader& in) {
+  static_cast<void>(in.group_if(kPortMemory));
+  static_cast<void>(in.group_if(kPortInterrupts));
+  static_cast<void>(in.number_if(kPortDoorbells));
+  static_cast<void>(in.group_if(kPortDevice));
+  return join({});
 }
 
 // Guest memory first, since all else finds its place there; the server afterwards, since it
