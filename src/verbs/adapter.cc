@@ -121,6 +121,7 @@ void Adapter::forget(QueuePair& qp) {
 }
 
 void Adapter::run(Instant now, Budget& budget) {
+  if (settled_at_ == kNever) settled_at_ = now + kSettling;
   while (!budget.spent() && !closed_) {
     QueuePair* qp = ready_.call();
     if (qp == nullptr) return;

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -106,6 +107,13 @@ class Adapter {
   // nullptr: none, or the adapter is closed.
   QueuePair* find_qp(std::uint32_t number) const;
   std::uint32_t qp_count() const { return qp_count_; }
+  // Calls act(QueuePair&) for each, in no particular order. It destroys none and creates none.
+  template <typename Act>
+  void for_each_qp(Act act) const {
+    for (QueuePair* qp : qps_by_slot_) {
+      if (qp != nullptr) act(*qp);
+    }
+  }
 
   // ---- GIDs ----
   // Overwriting is allowed; unbinding an empty index does nothing.
@@ -138,6 +146,11 @@ class Adapter {
   // `may_be`: what the owner allows of regions, beside that their protection domains exist.
   void save(state::Writer& out) const;
   void load(state::Reader& in, const RegionRule& may_be);
+  // Whether the adapter has just been loaded. Channels to other hosts, the inventory and doors for
+  // packets come a moment later. A request that finds no peer until then has not lost an answer: it
+  // waits without spending a retry, for kSettling from the first run() on.
+  static constexpr Duration kSettling = std::chrono::seconds(5);
+  bool is_settling(Instant now) const { return now < settled_at_; }
 
   // ---- Before the end ---- While the adapter is closed, peers find no queue pair in it, its queue
   // pairs do not work, and no memory region is valid. So its objects can be destroyed in small
@@ -202,6 +215,7 @@ class Adapter {
   std::uint32_t window_slots_ = 0;  // of requesters, beyond one each
   // Of responders whose state was loaded, beyond one each.
   std::uint32_t loaded_receives_ = 0;
+  Instant settled_at_{};         // kNever: the adapter was loaded, and has not run yet
   ExtentList scratch_front_;     // for a datagram's header and payload, and what a responder
   ExtentList scratch_rest_;      // judges at once: no allocation per message
   SendRequest scratch_request_;  // that a requester has just taken

@@ -80,6 +80,7 @@ void Adapter::load(Reader& in, const RegionRule& may_be) {
   Reader first_life = in.group(kFirstLife);
   first_life_ = load_life(first_life);
   in.expect(first_life_.high % 2 == 1, "no base of lives");
+  settled_at_ = kNever;
   last_life_ = in.number(kLastLife, kMostCounted);
   last_serial_ = in.number(kLastSerial, kMostCounted);
   last_arrival_ = in.number(kLastArrival, kMostCounted);

@@ -308,6 +308,9 @@ void Requester::on_no_answer(const Outcome& outcome, Instant now) {
   if (outcome.has_waited) return spend_retry();
   const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
   if (timeout == Duration::zero()) return wait(Event::kAwaitPeer, kLookForPeer, now);
+  if (qp_.adapter_.is_settling(now)) {
+    return wait(Event::kAwaitPeer, std::min<Duration>(timeout, kLookForPeer), now);
+  }
   wait(Event::kAwaitAnswer, timeout, now);
 }
 

@@ -25,8 +25,9 @@ enum class RequesterPhase : std::uint8_t {
   kBlocked,        // nothing can be done before the next outcome: the transport has all that
                    // it can carry, or the request in hand must go alone
   kAwaitsAnswer,   // the retry timer runs
-  kAwaitsPeer,     // as kAwaitsAnswer of a connection without a timeout, which waits for ever:
-                   // a look now and then whether the peer has come
+  kAwaitsPeer,     // as kAwaitsAnswer of a connection without a timeout, which waits for ever, or
+                   // of an adapter that was loaded a moment ago: a look now and then whether the
+                   // peer has come
   kAwaitsReceive,  // the RNR timer runs
   kAwaitsMemory,   // memory of either side, or room on a path, is absent at the moment
   kAwaitsRing,     // nothing in hand, for the ring is unmapped at the moment
@@ -39,7 +40,7 @@ enum class RequesterEvent : std::uint8_t {
   kReturned,  // the transport has it, or has said what became of it
   kBlock,     // it, or the next one, has to let those that are carried go first
   kAwaitAnswer,
-  kAwaitPeer,  // as kAwaitAnswer of a connection without a timeout
+  kAwaitPeer,  // as kAwaitAnswer, without a retry that is spent
   kAwaitReceive,
   kAwaitMemory,
   kAwaitRing,
@@ -93,7 +94,7 @@ inline constexpr std::array<RequesterRow, kRequesterEvents> kRequesterTable = []
       {kTimer,        {{  none,    none,   none,    open,   open, open,    open,   open }}},
       // These two come at any time.
       {kPeerReady,    {{  open,    submit, blocked, answer, peer, open,    memory, ring }}},
-      {kPathBack,     {{  open,    submit, blocked, open,   peer, receive, memory, ring }}},
+      {kPathBack,     {{  open,    submit, blocked, open,   open, receive, memory, ring }}},
       // In submit: the queue pair is its own peer and has failed. The submit has yet to return.
       {kStop,         {{  open,    submit, open,    open,   open, open,    open,   open }}},
   }};

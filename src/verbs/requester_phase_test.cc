@@ -36,6 +36,7 @@ std::map<Key, RequesterPhase> expected_moves() {
   }
   moves[{kAwaitsReceive, Event::kPeerReady}] = kOpen;
   moves[{kAwaitsAnswer, Event::kPathBack}] = kOpen;
+  moves[{kAwaitsPeer, Event::kPathBack}] = kOpen;
   // A try, and what may come of it.
   moves[{kOpen, Event::kSubmit}] = kSubmitting;
   moves[{kSubmitting, Event::kReturned}] = kOpen;

@@ -136,12 +136,21 @@ TEST_F(RequesterWindow, WithoutATimeoutThePeerIsLookedForAndNoRetryIsSpent) {
   connect();
   post(1, 1);
   outcome(kNoAnswer);
-  qp_->qp->on_path_back();
   engine_.advance(milliseconds(63));
   EXPECT_THAT(submitted(), ElementsAre(1));
   engine_.advance(milliseconds(1));
   EXPECT_THAT(submitted(), ElementsAre(1, 1));
   EXPECT_EQ(qp_->qp->stats().retries, 0u);
+}
+
+TEST_F(RequesterWindow, AWayThatIsBackEndsTheLookForAPeer) {
+  attributes_.timeout = 0;
+  connect();
+  post(1, 1);
+  outcome(kNoAnswer);
+  qp_->qp->on_path_back();
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1, 1));
 }
 
 TEST_F(RequesterWindow, TheRingIsWaitedForThroughWhatIsDoneAndNotThroughAFailure) {

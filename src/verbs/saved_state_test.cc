@@ -267,6 +267,26 @@ TEST_F(SavedAdapter, ARequestThatWaitsForAReceiveGoesOn) {
   EXPECT_THAT(peer_->receives.wr_ids(), testing::ElementsAre(7));
 }
 
+// Channels and the inventory come a moment later than the adapter.
+TEST_F(SavedAdapter, NoRetryIsSpentBeforeThereCanBeAPath) {
+  rig_.directory().set_link(verbs::AdapterId{1}, false);
+  ASSERT_EQ(load(saved()), "");
+  rig_.advance(std::chrono::seconds(4));
+  EXPECT_EQ(qp_->qp->stats().retries, 0u);
+  rig_.directory().set_link(verbs::AdapterId{1}, true);
+  peer_->post(fake::receive_request(7, {there_.sge(100, 100)}));
+  rig_.advance(std::chrono::seconds(1));
+  EXPECT_THAT(qp_->sends.statuses(), testing::ElementsAre(WcStatus::kSuccess, WcStatus::kSuccess));
+}
+
+TEST_F(SavedAdapter, APathThatDoesNotComeUsesUpTheRetries) {
+  rig_.directory().set_link(verbs::AdapterId{1}, false);
+  ASSERT_EQ(load(saved()), "");
+  rig_.advance(verbs::Adapter::kSettling + std::chrono::minutes(1));
+  EXPECT_GT(qp_->qp->stats().retries, 0u);
+  EXPECT_EQ(qp_->sends.at(0).status, WcStatus::kRetryExceeded);
+}
+
 // The engine of the other side is replaced, and knows that a peer waits for a receive.
 TEST_F(SavedAdapter, AReceiveEndsTheWaitOfAPeer) {
   rig_.run();
