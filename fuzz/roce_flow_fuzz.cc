@@ -5,9 +5,9 @@
 // What must hold besides the sanitizers: a turn stays within its budget; memory that was not
 // offered is as it was; every request ends with one completion, in its order; and what the honest
 // ones asked of each other happened once and in order, whatever the network and the hostile peer
-// did. Where their path led elsewhere, or a timeout ended their connection, what ended well
-// happened at least once. (A connection that has ended at one end alone leaves the other waiting,
-// if it waits for ever.)
+// did, and whichever engine took over. Where their path led elsewhere, or a timeout ended their
+// connection, what ended well happened at least once. (A connection that has ended at one end alone
+// leaves the other waiting, if it waits for ever.)
 //
 // A third connection leads through a router, which the hostile peer plays. It counts as answered
 // only if a number of ours came back, and no more ways are probed than may be.
@@ -252,8 +252,22 @@ class RoceFlowFuzz {
         offered_ = rig_.a().buffer(kOfferedBytes, kEveryRight, 17);
         return;
       case RoceFlowAct::kProbe: return probe();
+      case RoceFlowAct::kHandOver: return hand_over();
       case RoceFlowAct::kCount: return;
     }
+  }
+
+  // The port is opened some turns later.
+  void hand_over() {
+    std::vector<EngineQp*> qps{routed_.get()};
+    for (const auto& qp : honest_a_) qps.push_back(qp.get());
+    for (const Stranger& stranger : strangers_) qps.push_back(stranger.qp.get());
+    const std::vector<std::byte> state = rig_.save(0, qps);
+    rig_.end_engine(0, qps);
+    require(rig_.load(0, state, qps).has_value());
+    require(rig_.save(0, qps) == state);
+    turns(input_.below(4), 64);
+    rig_.open_door(0);
   }
 
   // The first word of a send tells its number.
@@ -352,9 +366,8 @@ class RoceFlowFuzz {
     const Opcode opcode = kRequests[input_.below(std::size(kRequests))];
     const std::size_t place = some_stranger();
     Packet packet = packet_for(place, opcode);
-    const auto state = rig_.roce().state_of(*strangers_.at(place).qp->qp);
-    const std::uint32_t expected =
-        state ? state->responder.expected.value() : hostile_.receive_psn + middles_;
+    const auto next = rig_.roce().next_packets(*strangers_.at(place).qp->qp);
+    const std::uint32_t expected = next ? next->expected.value() : hostile_.receive_psn;
     packet.psn = (expected + distance()) & 0xFF'FFFF;
     const std::size_t bytes = some_bytes();
     const std::uint8_t region = input_.u8();
@@ -365,8 +378,6 @@ class RoceFlowFuzz {
                                     : static_cast<std::uint32_t>(bytes * (region % 4));
     packet.swap_or_add = region;
     packet.invalidated_key = region % 8 == 1 ? offered_.key : 0;
-    // While part of a message has arrived, its flow has no state to ask for.
-    middles_ = state ? 0 : middles_ + 1;
     inject(packet, bytes);
   }
 
@@ -378,9 +389,8 @@ class RoceFlowFuzz {
     const Opcode opcode = kAnswers[input_.below(std::size(kAnswers))];
     const std::size_t place = some_stranger();
     Packet packet = packet_for(place, opcode);
-    const auto state = rig_.roce().state_of(*strangers_.at(place).qp->qp);
-    const std::uint32_t unanswered =
-        state ? state->requester.unanswered.value() : hostile_.send_psn;
+    const auto next = rig_.roce().next_packets(*strangers_.at(place).qp->qp);
+    const std::uint32_t unanswered = next ? next->unanswered.value() : hostile_.send_psn;
     packet.psn = (unanswered + distance()) & 0xFF'FFFF;
     packet.syndrome = input_.u8();
     packet.original = packet.syndrome;
@@ -510,7 +520,6 @@ class RoceFlowFuzz {
   std::unique_ptr<EngineQp> routed_;
   std::vector<wire::roce::ProbeNonce> nonces_;  // of probes that left, in their order
   bool has_answered_ = false;                   // the hostile peer knew a number
-  std::uint32_t middles_ = 0;
 };
 
 }  // namespace

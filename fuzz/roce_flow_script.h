@@ -26,6 +26,7 @@ enum class RoceFlowAct : std::uint8_t {
   kQueuePair,  // queue pair, what: error, gone and made again, another address
   kRegion,     // the region's key is taken away
   kProbe,      // what, flags: a probe of a router, an answer, a request that has it probed
+  kHandOver,   // turns: another engine takes over the side that the hostile peer talks to
   kCount,
 };
 

@@ -37,6 +37,7 @@ std::vector<Script> seeds() {
         talk.act(RoceFlowAct::kTalk, {i % 4, i / 2 % 4, i * 15});
         if (i == 6) talk.act(RoceFlowAct::kPath, {path});
         if (i == 10) talk.act(RoceFlowAct::kPath, {3});
+        if (i % 5 == 4) talk.act(RoceFlowAct::kHandOver, {i % 4});
         if (i % 3 == 0) talk.act(RoceFlowAct::kTurns, {2, 40}).act(RoceFlowAct::kTime, {20});
       }
       all.push_back(talk);
@@ -56,6 +57,7 @@ std::vector<Script> seeds() {
       longer.act(RoceFlowAct::kRequest, {opcode, 0, 4, 0, 0, 3}).act(RoceFlowAct::kTurns, {1, 40});
       longer.act(RoceFlowAct::kRequest, {opcode, 0, 4, 0x65, 0, 3})
           .act(RoceFlowAct::kTurns, {1, 40});
+      longer.act(RoceFlowAct::kHandOver, {opcode % 4});
     }
     all.push_back(longer);
     // Our requests, answered by each kind of answer: opcode, place, flags, distance, syndrome,

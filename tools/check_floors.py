@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "vfio_user": ["base", "state", "guestmem"],
     "device": ["base", "state", "guestmem", "abi", "verbs", "vfio_user"],
     "transport/local": ["base", "guestmem", "verbs", "wire"],
-    "transport/roce": ["base", "guestmem", "verbs", "wire"],
+    "transport/roce": ["base", "state", "guestmem", "verbs", "wire"],
     "transport/channel": ["base", "guestmem", "verbs", "wire"],
     "transport/tcp": ["base", "guestmem", "transport/channel"],
     "transport/hca": ["base", "guestmem", "wire", "verbs", "transport/channel"],

@@ -2,7 +2,17 @@
 
 #include <utility>
 
+#include "state/reader.h"
+#include "state/writer.h"
+
 namespace paravane::fake {
+namespace {
+
+constexpr state::Tag kVmState{1};
+constexpr state::Tag kRoceState{2};
+constexpr std::size_t kMostVmBytes = 64 << 20;
+
+}  // namespace
 
 RoceRig::RoceRig(std::size_t most_packets, bool cuts, std::uint64_t ram_bytes)
     : EngineRig(2, ram_bytes), wire_(most_packets, cuts) {
@@ -25,6 +35,40 @@ void RoceRig::attach(std::array<transport_roce::FrameDoor*, 2> doors) {
 
 RoceRig::~RoceRig() {
   for (unsigned side = 0; side < 2; ++side) roce_.detach(vm(side).adapter());
+}
+
+std::vector<std::byte> RoceRig::save(unsigned side, std::span<EngineQp* const> qps) {
+  state::Writer out;
+  out.bytes(kVmState, vm(side).save(qps));
+  if (roce_.has_state(vm(side).adapter())) {
+    const state::Writer::Group group(out, kRoceState);
+    roce_.save(vm(side).adapter(), out);
+  }
+  return out.take();
+}
+
+void RoceRig::end_engine(unsigned side, std::span<EngineQp* const> qps) {
+  roce_.detach(vm(side).adapter());
+  local().detach(vm(side).adapter());
+  vm(side).end_engine(qps);
+  local().attach(vm(side).adapter());
+  wire_.lose_arriving(side);
+}
+
+Status RoceRig::load(unsigned side, std::span<const std::byte> state,
+                     std::span<EngineQp* const> qps) {
+  state::Loading loading;
+  state::Reader in(state, loading);
+  const std::span<const std::byte> of_vm = in.bytes(kVmState, kMostVmBytes);
+  if (!loading.good()) return loading.status();
+  if (Status loaded = vm(side).load(of_vm, qps); !loaded) return loaded;
+  if (auto roce = in.group_if(kRoceState)) roce_.load(vm(side).adapter(), mac(side), *roce);
+  in.end();
+  return loading.status();
+}
+
+void RoceRig::open_door(unsigned side) {
+  roce_.attach(vm(side).adapter(), mac(side), wire_.door(side));
 }
 
 void RoceRig::connect(EngineVm& a_vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "testing/engine_rig.h"
 #include "testing/roce_wire.h"
@@ -36,6 +38,15 @@ class RoceRig : public EngineRig {
   // As EngineRig's; each knows the other's MAC address.
   void connect(EngineVm& vm, EngineQp& qp, EngineVm& peer_vm, EngineQp& peer,
                verbs::QpAttributes attributes = default_attributes(), std::uint8_t index = 0);
+  // ---- As when the daemon of one side is replaced ---- `qps`: all that there are on that side.
+  std::vector<std::byte> save(unsigned side, std::span<EngineQp* const> qps);
+  // All of them end, and so does the adapter, which is made anew. What waits before its door is
+  // lost, and the door is closed.
+  void end_engine(unsigned side, std::span<EngineQp* const> qps);
+  // Into the new adapter, whose door stays closed. Errors: the state is refused.
+  Status load(unsigned side, std::span<const std::byte> state, std::span<EngineQp* const> qps);
+  void open_door(unsigned side);
+
   static wire::roce::MacBytes mac(unsigned side) {
     return {0x52, 0x54, 0, 0, 0, static_cast<std::uint8_t>(side + 1)};
   }

@@ -40,6 +40,8 @@ class RoceWire {
   void set_most_arriving(std::size_t frames) { most_arriving_ = frames; }
   // Of the network.
   void set_mtu(std::uint32_t bytes) { mtu_ = bytes; }
+  // What waits at a door is lost, as with a port that is closed.
+  void lose_arriving(unsigned side) { doors_.at(side).arriving.clear(); }
   // Whether frames are under way.
   bool busy() const;
   // How many frames may wait at a door.

@@ -59,19 +59,19 @@ Outcome refused(WcStatus status) {
 }  // namespace
 
 void RequesterFlow::start(Psn first) {
-  restore({.started = true, .unanswered = first, .sent = first, .end = first});
+  state_ = {.started = true, .unanswered = first, .sent = first, .end = first};
+  next_ = first;
 }
 
-RequesterState RequesterFlow::state() const {
-  RequesterState state = state_;
-  if (!requests_.empty()) state.end = requests_.front().first;
-  return state;
+std::uint32_t RequesterFlow::packets_of(const verbs::SendRequest& request) const {
+  return verbs::is_atomic(request.opcode) ? 1 : facts_.packets_of(request.sges.total_bytes());
 }
 
-void RequesterFlow::restore(const RequesterState& state) {
-  state_ = state;
-  done_ = qp_.stats().sends;
-  next_ = state.unanswered;
+// What follows the oldest comes in the order in which it was sent.
+bool RequesterFlow::may_go_on(const verbs::SendRequest& request) const {
+  if (!requests_.empty() || state_.end == state_.sent) return true;
+  return request.serial == state_.oldest &&
+         state_.unanswered.steps_from(state_.end) < packets_of(request);
 }
 
 // Numbers are told apart only within half of what there are.
@@ -84,7 +84,7 @@ bool RequesterFlow::has_room_for(const verbs::SendRequest& request) const {
 
 void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
   const std::uint64_t length = request.sges.total_bytes();
-  const std::uint32_t packets = verbs::is_atomic(request.opcode) ? 1 : facts_.packets_of(length);
+  const std::uint32_t packets = packets_of(request);
   if (requests_.empty()) {
     progress_ = now;
     set_deadline(now);
@@ -97,8 +97,10 @@ void RequesterFlow::submit(const verbs::SendRequest& request, Instant now) {
 
 void RequesterFlow::give_back() {
   ++ends_;
-  if (!requests_.empty()) state_.end = requests_.front().first;
-  done_ = qp_.stats().sends;
+  if (!requests_.empty()) {
+    state_.end = requests_.front().first;
+    state_.oldest = requests_.front().request->serial;
+  }
   next_ = state_.unanswered;
   is_silent_ = false;
   requests_.clear();
@@ -385,7 +387,6 @@ bool RequesterFlow::finish_oldest(Instant now) {
   requests_.pop_front();
   is_known_ = false;
   const std::uint64_t ends = ends_;
-  ++done_;
   qp_.on_outcome(Outcome{}, now);
   if (ends != ends_) return false;
   tell_stuck(now);

@@ -4,7 +4,8 @@
 //
 // If a try fails, all requests go back to the queue pair, which submits them again in the same
 // order. Their packets then get the same numbers, and sending goes on with the first packet that
-// the peer has not acknowledged.
+// the peer has not acknowledged. So it is when the flow goes on in another engine (docs/state.md):
+// of the requests under way, only their numbers are saved, and the queue pair has the requests.
 //
 // Where packets are lost, a READ is asked for in parts, each of which has the numbers that its data
 // has in the READ. The next is asked for when the one before has come. So each READ has one request
@@ -23,6 +24,8 @@
 #include <optional>
 
 #include "base/instant.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "transport/roce/counters.h"
 #include "transport/roce/flow_facts.h"
 #include "transport/roce/outlet.h"
@@ -41,8 +44,9 @@ struct RequesterState {
   verbs::Psn unanswered;  // the first packet that the peer has not answered
   verbs::Psn sent;        // the first packet that was never sent
   verbs::Psn end;         // the first number that no request has
-
-  friend bool operator==(const RequesterState&, const RequesterState&) = default;
+  // Of requests that went back after numbers from `end` on were sent: the serial of the oldest, to
+  // which they belong.
+  std::uint64_t oldest = 0;
 };
 
 class RequesterFlow {
@@ -55,6 +59,8 @@ class RequesterFlow {
   // Before the first request.
   void start(verbs::Psn first);
   bool started() const { return state_.started; }
+  // The number of the first packet that the peer has not answered.
+  verbs::Psn unanswered() const { return state_.unanswered; }
   // `timeout`: of the queue pair; zero: for ever.
   void set_timeout(Duration timeout) {
     timeout_ = timeout;
@@ -66,19 +72,18 @@ class RequesterFlow {
   // `request` stays valid until its outcome or until cancel(). REQUIRES: started().
   void submit(const verbs::SendRequest& request, Instant now);
   void cancel();
-  // What a flow needs to go on where this one is, when the requests under way have been submitted
-  // to it again.
-  RequesterState state() const;
-  // REQUIRES: nothing was submitted yet.
-  void restore(const RequesterState& state);
   // The requests go back to the queue pair, because nothing will answer them.
   void give_up(Instant now);
-  // False: the next number was sent already, with a request that went back and was done by another
-  // transport since. A peer that has it takes what comes with the number now for a repetition, and
-  // acknowledges it unseen.
-  bool may_go_on() const {
-    return !state_.end.is_before(state_.sent) || done_ == qp_.stats().sends;
-  }
+  // False: the next number was sent already, with another request, which went back and was done by
+  // another transport since. A peer that has it takes what comes with the number now for a
+  // repetition, and acknowledges it unseen.
+  bool may_go_on(const verbs::SendRequest& request) const;
+
+  // ---- Saved state (docs/state.md) ---- What a flow needs to go on where this one is, when the
+  // queue pair has submitted the requests under way to it again. REQUIRES: of save(), started(); of
+  // load(), nothing was submitted yet.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
 
   // Whether compose() would send a packet, if the shared window has room.
   bool has_to_send() const {
@@ -112,6 +117,7 @@ class RequesterFlow {
     verbs::Psn last() const { return first.plus(packets - 1); }
   };
 
+  std::uint32_t packets_of(const verbs::SendRequest& request) const;
   // Part of a READ was asked for, and has not come. Nothing may be sent before the rest of it.
   bool awaits_part() const { return is_in_read_ && next_ != state_.unanswered; }
   bool is_stuck() const { return failed_.has_value(); }
@@ -171,9 +177,6 @@ class RequesterFlow {
   Duration timeout_{};
   Instant progress_{};  // when something was submitted or answered last
   Instant deadline_ = kNever;
-  // The queue pair's stats().sends while all that it has done since requests went back was done
-  // here.
-  std::uint64_t done_ = 0;
   std::uint64_t ends_ = 0;  // how often requests_ was given back or cancelled
   // Our own memory failed for a request; the outcome is told when all before it are done.
   struct Failed {

@@ -60,16 +60,6 @@ ResponderFlow::ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, Psn e
   state_.expected = expected;
 }
 
-std::optional<ResponderState> ResponderFlow::state() const {
-  if (message_ && message_->placement.is_live()) return std::nullopt;
-  return state_;
-}
-
-void ResponderFlow::restore(const ResponderState& state) {
-  state_ = state;
-  drop_old_answers();
-}
-
 void ResponderFlow::set_max_reads(std::uint8_t max_reads) {
   max_reads_ = max_reads;
   while (state_.kept.size() > max_reads) state_.kept.erase(state_.kept.begin());
@@ -144,9 +134,9 @@ void ResponderFlow::execute(const wire::roce::Frame& frame) {
   const Packet& packet = frame.packet;
   const OpcodeFacts facts = facts_of(packet.opcode);
   // A message that the queue pair has ended is not gone on with.
-  if (message_ && !message_->placement.is_live()) message_.reset();
-  if (facts.is_first == message_.has_value() || !has_valid_size(packet)) {
-    message_.reset();
+  if (is_message_over()) forget_message();
+  if (facts.is_first == state_.arriving.has_value() || !has_valid_size(packet)) {
+    forget_message();
     if (qp_.responder().listens()) refuse(qp_.responder().refuse_packets());
     return;
   }
@@ -162,7 +152,7 @@ void ResponderFlow::execute(const wire::roce::Frame& frame) {
     return verbs::kNoAnswer;
   }();
   if (!is_done(outcome)) {
-    if (facts.is_first) message_.reset();  // the packet comes again
+    if (facts.is_first) forget_message();  // the packet comes again
     return refuse(outcome);
   }
   if (facts.kind != PacketKind::kSend && facts.kind != PacketKind::kWrite) return;
@@ -181,30 +171,54 @@ Outcome ResponderFlow::take_data(const wire::roce::Frame& frame) {
   const OpcodeFacts facts = facts_of(frame.packet.opcode);
   if (facts.is_first) {
     if (const Outcome begun = begin_message(frame.packet); !is_done(begun)) return begun;
+  } else if (!placement_) {
+    if (const Outcome begun = begin_placement(); !is_done(begun)) return begun;
   }
   if (const Outcome placed = place(frame.payload); !is_done(placed)) return placed;
   if (facts.is_last) return end_message(frame.packet);
-  message_->length += frame.payload.size();
+  state_.arriving->arrived += frame.payload.size();
   return {};
 }
 
 Outcome ResponderFlow::begin_message(const Packet& packet) {
   const bool writes = facts_of(packet.opcode).kind == PacketKind::kWrite;
-  auto begun = qp_.responder().begin({.opcode = writes ? WrOpcode::kRdmaWrite : WrOpcode::kSend,
-                                      .source_qpn = facts_.peer_qpn,
-                                      .remote_addr = packet.address,
-                                      .rkey = packet.rkey,
-                                      .length = writes ? packet.length : 0},
-                                     Arrives::kInPackets);
+  state_.arriving.emplace();
+  if (writes) {
+    *state_.arriving = {
+        .is_write = true, .address = packet.address, .rkey = packet.rkey, .length = packet.length};
+  }
+  return begin_placement();
+}
+
+Outcome ResponderFlow::begin_placement() {
+  const ArrivingMessage& message = *state_.arriving;
+  auto begun =
+      qp_.responder().begin({.opcode = message.is_write ? WrOpcode::kRdmaWrite : WrOpcode::kSend,
+                             .source_qpn = facts_.peer_qpn,
+                             .remote_addr = message.address,
+                             .rkey = message.rkey,
+                             .length = message.length},
+                            Arrives::kInPackets);
   if (!begun) return begun.error();
-  message_.emplace(std::move(*begun));
+  placement_.emplace(std::move(*begun));
   return {};
+}
+
+bool ResponderFlow::is_message_over() const {
+  if (!state_.arriving) return false;
+  if (placement_) return !placement_->is_live();
+  return qp_.responder().busy() || qp_.stats().receives != loaded_at_;
+}
+
+void ResponderFlow::forget_message() {
+  placement_.reset();
+  state_.arriving.reset();
 }
 
 Outcome ResponderFlow::place(std::span<const std::byte> payload) {
   if (payload.empty()) return {};
   scratch_.clear();
-  const Outcome found = message_->placement.extents(message_->length, payload.size(), scratch_);
+  const Outcome found = placement_->extents(state_.arriving->arrived, payload.size(), scratch_);
   if (!is_done(found)) return found;
   return scatter_payload(payload, scratch_) ? Outcome{} : qp_.responder().memory_failed();
 }
@@ -212,12 +226,12 @@ Outcome ResponderFlow::place(std::span<const std::byte> payload) {
 Outcome ResponderFlow::end_message(const Packet& packet) {
   const PacketKind kind = facts_of(packet.opcode).kind;
   const Outcome ended =
-      message_->placement.finish({.opcode = ended_as(packet, kind),
-                                  .length = message_->length + packet.payload_bytes,
-                                  .solicited = packet.solicited,
-                                  .imm = packet.immediate,
-                                  .invalidated_key = packet.invalidated_key});
-  if (is_done(ended)) message_.reset();
+      placement_->finish({.opcode = ended_as(packet, kind),
+                          .length = state_.arriving->arrived + packet.payload_bytes,
+                          .solicited = packet.solicited,
+                          .imm = packet.immediate,
+                          .invalidated_key = packet.invalidated_key});
+  if (is_done(ended)) forget_message();
   return ended;
 }
 

@@ -8,6 +8,9 @@
 // acknowledgements are one. The data of READs is not kept. It is read from guest memory when it is
 // sent.
 //
+// A message of which part has arrived goes on in another engine (docs/state.md): its bytes are in
+// the guest's memory, and the queue pair keeps the receive that was taken for it.
+//
 // A lost packet is asked for once, and all that follows it is dropped until it comes: the standard
 // knows no selective repeat. Owner thread only. Source: IBTA volume 1, 9.7.
 
@@ -19,6 +22,8 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "transport/roce/counters.h"
 #include "transport/roce/flow_facts.h"
 #include "transport/roce/outlet.h"
@@ -39,8 +44,15 @@ struct KeptAnswer {
   std::uint32_t rkey = 0;
   std::uint64_t length = 0;
   std::uint64_t original = 0;  // of an atomic
+};
 
-  friend bool operator==(const KeptAnswer&, const KeptAnswer&) = default;
+// A send or a write of which some packets have arrived, and not the last.
+struct ArrivingMessage {
+  bool is_write = false;
+  std::uint64_t address = 0;  // of a write, as all that its first packet says
+  std::uint32_t rkey = 0;
+  std::uint64_t length = 0;
+  std::uint64_t arrived = 0;  // bytes that are placed
 };
 
 // What a responder remembers of its connection.
@@ -52,8 +64,7 @@ struct ResponderState {
   bool has_told_wait = false;        // the peer knows that no receive was posted
   bool has_refused = false;          // for good: the connection is broken
   std::vector<KeptAnswer> kept;      // at most max_dest_reads, of late, the newest last
-
-  friend bool operator==(const ResponderState&, const ResponderState&) = default;
+  std::optional<ArrivingMessage> arriving;
 };
 
 class ResponderFlow {
@@ -62,11 +73,14 @@ class ResponderFlow {
   ResponderFlow(verbs::QueuePair& qp, const FlowFacts& facts, verbs::Psn expected,
                 RoceCounters& counters);
 
-  // What a flow needs to go on where this one is. Answers that wait to be sent are not in it: the
-  // peer asks for them again. nullopt: part of a message has arrived.
-  std::optional<ResponderState> state() const;
-  // REQUIRES: no packet has come yet.
-  void restore(const ResponderState& state);
+  // ---- Saved state (docs/state.md) ---- What a flow needs to go on where this one is. Answers
+  // that wait to be sent are not in it: the peer asks for them again. REQUIRES of load(): no packet
+  // has come yet, and the queue pair was loaded.
+  void save(state::Writer& out) const;
+  void load(state::Reader& in);
+
+  // The number of the packet that the peer sends next.
+  verbs::Psn expected() const { return state_.expected; }
 
   // How many READs and atomics the peer may have under way.
   void set_max_reads(std::uint8_t max_reads);
@@ -97,17 +111,17 @@ class ResponderFlow {
     bool is_again = false;  // it was answered before
   };
 
-  struct Message {
-    verbs::Placement placement;
-    std::uint64_t length = 0;  // of what has arrived
-  };
-
   void on_gap();
   void on_duplicate(const wire::roce::Frame& frame);
   void execute(const wire::roce::Frame& frame);
   // Part of a send or a write.
   verbs::Outcome take_data(const wire::roce::Frame& frame);
   verbs::Outcome begin_message(const wire::roce::Packet& packet);
+  // The queue pair judges it by what state_.arriving says.
+  verbs::Outcome begin_placement();
+  // The queue pair has ended the message that is arriving, or executes another since.
+  bool is_message_over() const;
+  void forget_message();
   verbs::Outcome place(std::span<const std::byte> payload);
   verbs::Outcome end_message(const wire::roce::Packet& packet);
   verbs::Outcome execute_read(const wire::roce::Packet& packet);
@@ -135,7 +149,9 @@ class ResponderFlow {
   RoceCounters& counters_;
   std::uint8_t max_reads_ = 0;
   ResponderState state_;
-  std::optional<Message> message_;
+  // Of state_.arriving. nullopt: that was loaded, and is begun anew when more of it comes.
+  std::optional<verbs::Placement> placement_;
+  std::uint64_t loaded_at_ = 0;  // the queue pair's stats().receives then
   std::deque<Answer> answers_;
   ExtentList scratch_;
 };

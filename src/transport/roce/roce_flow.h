@@ -22,14 +22,6 @@ namespace paravane::transport_roce {
 
 struct RocePort;
 
-// What a flow remembers of its connection, as plain values, to go on with it in another process.
-struct RoceFlowState {
-  RequesterState requester;
-  ResponderState responder;
-
-  friend bool operator==(const RoceFlowState&, const RoceFlowState&) = default;
-};
-
 struct RoceFlow final : verbs::PathState {
   RoceFlow(const verbs::Transport& transport, verbs::QueuePair& its_qp,
            std::shared_ptr<RocePort> its_port);

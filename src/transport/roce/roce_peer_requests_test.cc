@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "testing/edited_state.h"
 #include "transport/roce/roce_peer_test.h"
 
 namespace paravane::fake {
@@ -109,15 +111,16 @@ TEST_F(RocePeer, AReadOfLongAgoIsForgotten) {
   constexpr std::uint32_t kLong = 1u << 22;
   connect();
   hear(read_of_peer(kFirstPsn, 0, kPeerMtu));
-  auto state = *rig_.roce().state_of(*qp_->qp);
+  std::array<EngineQp*, 1> qps{qp_.get()};
+  const std::vector<std::byte> state = rig_.save(0, qps);
   for (const std::uint32_t passed : {kLong - 9, kLong, 3 * kLong, 7 * kLong}) {
-    const std::uint32_t number = qp_->qp->number();
-    qp_.reset();
-    qp_ = rig_.a().queue_pair(verbs::QpType::kReliableConnected, false, number);
-    connect();
     const std::uint32_t expected = (kFirstPsn + 1 + passed) & verbs::Psn::kMask;
-    state.responder.expected = verbs::Psn(expected);
-    rig_.roce().restore(*qp_->qp, state);
+    rig_.end_engine(0, qps);
+    const Status loaded = rig_.load(
+        0, edited(state, std::array<std::uint16_t, 4>{2, 2, 2, 1}, to_number(expected)), qps);
+    EXPECT_EQ(loaded.has_value(), passed <= kLong) << "what was forgotten is not in a state";
+    if (!loaded) continue;
+    rig_.open_door(0);
     sent_.clear();
     hear(write_of_peer(expected));
     hear(write_of_peer(expected));

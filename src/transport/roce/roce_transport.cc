@@ -54,20 +54,39 @@ bool is_datagram(Opcode opcode) {
 
 }  // namespace
 
+// Its flows, if it had a door before, or was loaded, go on.
 void RoceTransport::attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac,
                            FrameDoor& door) {
+  std::shared_ptr<RocePort> port = made_port_of(adapter);
+  const bool is_known = port != nullptr && port->own == own_end(mac);
+  if (is_known) stop_probes(*port);
+  if (!is_known) port = make_port(adapter, mac);
+  port->outlet.use(nullptr);
+  port->outlet.use(&port->door.emplace(adapter, door));
+  count_open();
+  adapter.for_each_qp([this](QueuePair& qp) {
+    if (known_flow_of(qp) != nullptr) qp.on_path_back();
+  });
+}
+
+OwnEnd RoceTransport::own_end(const wire::roce::MacBytes& mac) const {
+  return {.mac = mac, .traffic_class = traffic_class_};
+}
+
+std::shared_ptr<RocePort> RoceTransport::made_port_of(const verbs::Adapter& adapter) const {
+  const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
+  const bool is_made =
+      index < ports_.size() && ports_[index] && &ports_[index]->adapter == &adapter;
+  return is_made ? ports_[index] : nullptr;
+}
+
+std::shared_ptr<RocePort> RoceTransport::make_port(verbs::Adapter& adapter,
+                                                   const wire::roce::MacBytes& mac) {
   const auto index = static_cast<std::size_t>(std::to_underlying(adapter.id()));
   if (ports_.size() <= index) ports_.resize(index + 1);
-  const OwnEnd own{.mac = mac, .traffic_class = traffic_class_};
-  // Its flows, if it had a door before, go on.
-  const bool is_known =
-      ports_[index] && &ports_[index]->adapter == &adapter && ports_[index]->own == own;
   if (ports_[index]) stop_probes(*ports_[index]);
-  if (!is_known) ports_[index] = std::make_shared<RocePort>(adapter, own, allowance_, probed_ways_);
-  RocePort& port = *ports_[index];
-  port.outlet.use(nullptr);
-  port.outlet.use(&port.door.emplace(adapter, door));
-  count_open();
+  ports_[index] = std::make_shared<RocePort>(adapter, own_end(mac), allowance_, probed_ways_);
+  return ports_[index];
 }
 
 void RoceTransport::detach(verbs::Adapter& adapter) {
@@ -117,18 +136,11 @@ RoceFlow& RoceTransport::flow_of(QueuePair& qp, const std::shared_ptr<RocePort>&
   return flow;
 }
 
-std::optional<RoceFlowState> RoceTransport::state_of(const QueuePair& qp) const {
+std::optional<RoceTransport::NextPackets> RoceTransport::next_packets(const QueuePair& qp) const {
   const RoceFlow* flow = known_flow_of(qp);
   if (flow == nullptr) return std::nullopt;
-  const std::optional<ResponderState> responder = flow->responder.state();
-  if (!responder) return std::nullopt;
-  return RoceFlowState{.requester = flow->requester.state(), .responder = *responder};
-}
-
-void RoceTransport::restore(QueuePair& qp, const RoceFlowState& state) {
-  RoceFlow& flow = flow_of(qp, port_of(qp.adapter().id()));
-  flow.requester.restore(state.requester);
-  flow.responder.restore(state.responder);
+  return NextPackets{.expected = flow->responder.expected(),
+                     .unanswered = flow->requester.unanswered()};
 }
 
 void RoceTransport::schedule(RoceFlow& flow) {
@@ -207,7 +219,7 @@ std::optional<Outcome> RoceTransport::submit(QueuePair& qp, const verbs::Path& /
   if (!flow.requester.started()) {
     flow.requester.start(verbs::Psn(qp.query().send_psn));
   }
-  if (!flow.requester.may_go_on()) return kOver;
+  if (!flow.requester.may_go_on(request)) return kOver;
   if (!flow.facts.fits(port->door->mtu())) {
     port->counters.too_long.add();
     return kOver;

@@ -20,6 +20,8 @@
 
 #include "base/instant.h"
 #include "base/turn_clock.h"
+#include "state/reader.h"
+#include "state/writer.h"
 #include "transport/roce/frame_door.h"
 #include "transport/roce/roce_port.h"
 #include "verbs/adapter.h"
@@ -38,17 +40,29 @@ class RoceTransport final : public verbs::Transport {
   RoceTransport(const TurnClock& clock, std::uint8_t traffic_class)
       : clock_(clock), traffic_class_(traffic_class) {}
 
-  // `mac`: of the adapter. `door` outlives the attachment. REQUIRES: an attached adapter is
+  // `mac`: of the adapter. `door` outlives the attachment. The connections that the adapter had
+  // with native endpoints go on, and so do those that were loaded. REQUIRES: an attached adapter is
   // detached before it is destroyed; adapter ids are small numbers (they index a table).
   void attach(verbs::Adapter& adapter, const wire::roce::MacBytes& mac, FrameDoor& door);
   void detach(verbs::Adapter& adapter);
-  // nullopt: the queue pair has exchanged nothing with a native endpoint, or part of a message of
-  // its peer has arrived.
-  std::optional<RoceFlowState> state_of(const verbs::QueuePair& qp) const;
-  // The queue pair, which is connected as the one was that had the state, goes on with its
-  // connection. Requests that were under way are posted to it again. REQUIRES: its adapter has a
-  // port, and the queue pair has no state yet.
-  void restore(verbs::QueuePair& qp, const RoceFlowState& state);
+
+  // ---- Saved state (docs/state.md) ---- Of an adapter's connections with native endpoints. Those
+  // that are in the state wait for attach(), in which their packets go on with their numbers.
+  // False: the adapter has had no port, so there is nothing to save.
+  bool has_state(const verbs::Adapter& adapter) const { return made_port_of(adapter) != nullptr; }
+  // REQUIRES: has_state().
+  void save(const verbs::Adapter& adapter, state::Writer& out) const;
+  // REQUIRES: the adapter and its queue pairs were loaded, none of them has run, and the adapter
+  // was not attached. If the state is refused, the queue pairs are of no use any more.
+  void load(verbs::Adapter& adapter, const wire::roce::MacBytes& mac, state::Reader& in);
+
+  // The number of the packet with which a connection goes on, in each direction.
+  struct NextPackets {
+    verbs::Psn expected;    // of the peer's
+    verbs::Psn unanswered;  // of ours; 0: nothing was sent
+  };
+  // nullopt: the queue pair has exchanged nothing with a native endpoint.
+  std::optional<NextPackets> next_packets(const verbs::QueuePair& qp) const;
   // When the adapter's port may be read again: later than now, if others flood it.
   Instant resumes(verbs::AdapterId id) const;
   // When the last frame came that was of use, at any port.
@@ -83,6 +97,13 @@ class RoceTransport final : public verbs::Transport {
 
  private:
   std::shared_ptr<RocePort> port_of(verbs::AdapterId id) const;
+  OwnEnd own_end(const wire::roce::MacBytes& mac) const;
+  // nullptr: none was made for the adapter. It may have no door.
+  std::shared_ptr<RocePort> made_port_of(const verbs::Adapter& adapter) const;
+  // One without a door, in place of the one that the adapter's number had.
+  std::shared_ptr<RocePort> make_port(verbs::Adapter& adapter, const wire::roce::MacBytes& mac);
+  std::vector<const RoceFlow*> flows_of(const verbs::Adapter& adapter) const;
+  bool load_flow(state::Reader& in, const std::shared_ptr<RocePort>& port, std::uint32_t number);
   RoceFlow* known_flow_of(const verbs::QueuePair& qp) const;
   RoceFlow& flow_of(verbs::QueuePair& qp, const std::shared_ptr<RocePort>& port);
   static void schedule(RoceFlow& flow);
