@@ -140,9 +140,13 @@ std::unique_ptr<transport_roce::TapDoor> VmPort::set_door(
     network_.roce.attach(device_->adapter(), config_.device.mac, *door_);
     network_.directory.set_native(id_, &network_.roce);
   }
-  device_->set_network_mtu(door_ ? std::optional(transport_roce::path_mtu_of(door_->mtu()))
-                                 : std::nullopt);
+  set_network_mtu(door_ ? std::optional(transport_roce::path_mtu_of(door_->mtu())) : std::nullopt);
   return door;
+}
+
+void VmPort::set_network_mtu(std::optional<std::uint32_t> path_mtu) {
+  network_mtu_ = path_mtu;
+  device_->set_network_mtu(path_mtu);
 }
 
 transport_roce::ProbeReport VmPort::probe_of(std::uint32_t qp) const {

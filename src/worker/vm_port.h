@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,7 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   void set_segment(verbs::SegmentId segment);
 
   // From now on, the adapter reaches native RoCE endpoints through `door`; null: it reaches none.
+  // Its connections with them go on when it has a door again, as do those that were adopted.
   // Returns the door that was used before, which must not be read any more.
   std::unique_ptr<transport_roce::TapDoor> set_door(std::unique_ptr<transport_roce::TapDoor> door);
   // nullptr: none.
@@ -145,9 +147,12 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   void save_attached(Saved what, state::Writer& out, state::Descriptors& borrowed);
   Status skip_attached(state::Reader& in);
   Status load_exchange(state::Reader& in, state::Descriptors& descriptors, bool cut_off);
+  void save_roce(state::Writer& out) const;
   Status load(PortParcel& inherited);
   Status load_attached(state::Reader& in, state::Descriptors& descriptors);
+  void load_roce(state::Reader& in);
   Status listen();
+  void set_network_mtu(std::optional<std::uint32_t> path_mtu);
   bool take_turn(Instant now, verbs::Budget& budget);
   void end_if_fatal();
   void look(Instant now);
@@ -171,6 +176,7 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   std::unique_ptr<device::PvrdmaDevice> device_;
   bool on_transport_ = false;
   std::unique_ptr<transport_roce::TapDoor> door_;
+  std::optional<std::uint32_t> network_mtu_;  // of the RoCE port's network, as a path MTU
   std::string roce_closed_;
   std::unique_ptr<vfio_user::Server> server_;  // none: the port leaves
   LimitedLog complaints_;

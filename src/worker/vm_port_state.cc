@@ -24,6 +24,12 @@ constexpr Tag kPortInterrupts{3};
 constexpr Tag kPortDoorbells{4};
 constexpr Tag kPortDevice{5};
 constexpr Tag kPortServer{6};
+constexpr Tag kPortRoce{7};  // missing: the adapter has had no RoCE port
+// Of RoCE.
+constexpr Tag kRocePathMtu{1};  // as the guest sees it; missing: it has no RoCE port
+constexpr Tag kRoceConnections{2};
+
+constexpr std::uint64_t kLargestPathMtu = 5;  // enum ib_mtu
 
 // A VM whose requests end the engine is not served any more.
 constexpr std::uint32_t kMostDeaths = 3;
@@ -37,6 +43,10 @@ Result<PortParcel> VmPort::save() {
   {
     const state::Writer::Group group(out, kPortServer);
     server_->save(out, borrowed);
+  }
+  if (network_.roce.has_state(device_->adapter())) {
+    const state::Writer::Group group(out, kPortRoce);
+    save_roce(out);
   }
   PortParcel parcel{.adapter = config_.adapter, .state = out.take(), .descriptors = {}};
   for (const int fd : borrowed.borrowed()) {
@@ -81,6 +91,12 @@ void VmPort::save_attached(Saved what, state::Writer& out, Descriptors& borrowed
   }
 }
 
+void VmPort::save_roce(state::Writer& out) const {
+  if (network_mtu_) out.number(kRocePathMtu, *network_mtu_);
+  const state::Writer::Group group(out, kRoceConnections);
+  network_.roce.save(device_->adapter(), out);
+}
+
 void VmPort::abandon() {
   if (!server_) return;
   server_->abandon();
@@ -95,6 +111,8 @@ Status VmPort::load(PortParcel& inherited) {
   const Status attached = cut_off_ ? skip_attached(in) : load_attached(in, descriptors);
   if (!attached) return attached;
   state::Reader client = in.group(kPortServer);
+  if (auto roce = in.group_if(kPortRoce)) load_roce(*roce);
+  if (!loading.good()) return loading.status();
   auto server = vfio_user::Server::adopt(server_config(), *loop_, {timers_, network_.clock},
                                          *device_, memory_, interrupts_, client, descriptors);
   if (!server) return std::unexpected(server.error());
@@ -152,6 +170,17 @@ Status VmPort::load_attached(state::Reader& in, Descriptors& descriptors) {
   if (Status good = in.status(); !good) return good;
   set_connected(config_.connected);  // the guest may have seen another link
   return {};
+}
+
+// The RoCE port is opened a moment later, and may have another MTU then.
+void VmPort::load_roce(state::Reader& in) {
+  if (const auto path_mtu = in.number_if(kRocePathMtu, kLargestPathMtu)) {
+    in.expect(*path_mtu != 0, "no path MTU");
+    set_network_mtu(static_cast<std::uint32_t>(*path_mtu));
+  }
+  state::Reader connections = in.group(kRoceConnections);
+  network_.roce.load(device_->adapter(), config_.device.mac, connections);
+  in.end();
 }
 
 }  // namespace paravane::worker
