@@ -68,8 +68,7 @@ std::uint32_t RequesterFlow::packets_of(const verbs::SendRequest& request) const
 }
 
 // What follows the oldest comes in the order in which it was sent.
-bool RequesterFlow::may_go_on(const verbs::SendRequest& request) const {
-  if (!requests_.empty() || state_.end == state_.sent) return true;
+bool RequesterFlow::is_oldest_sent(const verbs::SendRequest& request) const {
   return request.serial == state_.oldest &&
          state_.unanswered.steps_from(state_.end) < packets_of(request);
 }

@@ -77,7 +77,9 @@ class RequesterFlow {
   // False: the next number was sent already, with another request, which went back and was done by
   // another transport since. A peer that has it takes what comes with the number now for a
   // repetition, and acknowledges it unseen.
-  bool may_go_on(const verbs::SendRequest& request) const;
+  bool may_go_on(const verbs::SendRequest& request) const {
+    return !requests_.empty() || state_.end == state_.sent || is_oldest_sent(request);
+  }
 
   // ---- Saved state (docs/state.md) ---- What a flow needs to go on where this one is, when the
   // queue pair has submitted the requests under way to it again. REQUIRES: of save(), started(); of
@@ -118,6 +120,8 @@ class RequesterFlow {
   };
 
   std::uint32_t packets_of(const verbs::SendRequest& request) const;
+  // Whether the numbers from state_.end on were sent with this request.
+  bool is_oldest_sent(const verbs::SendRequest& request) const;
   // Part of a READ was asked for, and has not come. Nothing may be sent before the rest of it.
   bool awaits_part() const { return is_in_read_ && next_ != state_.unanswered; }
   bool is_stuck() const { return failed_.has_value(); }

@@ -46,6 +46,13 @@ WrOpcode ended_as(const Packet& packet, PacketKind kind) {
   return has_immediate(packet.opcode) ? WrOpcode::kSendWithImm : WrOpcode::kSend;
 }
 
+// What the first packet of a send or a write says of it.
+ArrivingMessage begun_by(const Packet& packet, PacketKind kind) {
+  if (kind == PacketKind::kSend) return {};
+  return {
+      .is_write = true, .address = packet.address, .rkey = packet.rkey, .length = packet.length};
+}
+
 NakCode code_of(WcStatus status) {
   if (status == WcStatus::kRemoteInvalidRequest) return NakCode::kInvalidRequest;
   if (status == WcStatus::kRemoteAccessError) return NakCode::kRemoteAccessError;
@@ -135,7 +142,7 @@ void ResponderFlow::execute(const wire::roce::Frame& frame) {
   const OpcodeFacts facts = facts_of(packet.opcode);
   // A message that the queue pair has ended is not gone on with.
   if (is_message_over()) forget_message();
-  if (facts.is_first == state_.arriving.has_value() || !has_valid_size(packet)) {
+  if (facts.is_first == state_.arriving.has_value() || !has_valid_size(packet, facts)) {
     forget_message();
     if (qp_.responder().listens()) refuse(qp_.responder().refuse_packets());
     return;
@@ -143,7 +150,8 @@ void ResponderFlow::execute(const wire::roce::Frame& frame) {
   const auto outcome = [&] {
     switch (facts.kind) {
       case PacketKind::kSend:
-      case PacketKind::kWrite: return take_data(frame);
+      case PacketKind::kWrite:
+        return facts.is_first && facts.is_last ? take_whole(frame, facts) : take_part(frame, facts);
       case PacketKind::kRead: return execute_read(packet);
       case PacketKind::kAtomic: return execute_atomic(packet);
       case PacketKind::kAnswer:
@@ -160,48 +168,47 @@ void ResponderFlow::execute(const wire::roce::Frame& frame) {
   if (packet.wants_ack) acknowledge();
 }
 
-bool ResponderFlow::has_valid_size(const Packet& packet) const {
-  const OpcodeFacts facts = facts_of(packet.opcode);
+bool ResponderFlow::has_valid_size(const Packet& packet, OpcodeFacts facts) const {
   if (packet.payload_bytes > facts_.mtu) return false;
   if (!facts.is_last) return packet.payload_bytes == facts_.mtu;
   return facts.is_first || packet.payload_bytes > 0;
 }
 
-Outcome ResponderFlow::take_data(const wire::roce::Frame& frame) {
-  const OpcodeFacts facts = facts_of(frame.packet.opcode);
-  if (facts.is_first) {
-    if (const Outcome begun = begin_message(frame.packet); !is_done(begun)) return begun;
-  } else if (!placement_) {
-    if (const Outcome begun = begin_placement(); !is_done(begun)) return begun;
+Outcome ResponderFlow::take_whole(const wire::roce::Frame& frame, OpcodeFacts facts) {
+  auto placement = begin(begun_by(frame.packet, facts.kind));
+  if (!placement) return placement.error();
+  if (const Outcome placed = place(*placement, 0, frame.payload); !is_done(placed)) return placed;
+  return finish(*placement, 0, frame.packet, facts.kind);
+}
+
+Outcome ResponderFlow::take_part(const wire::roce::Frame& frame, OpcodeFacts facts) {
+  if (!placement_) {
+    const ArrivingMessage message =
+        facts.is_first ? begun_by(frame.packet, facts.kind) : *state_.arriving;
+    auto begun = begin(message);
+    if (!begun) return begun.error();
+    placement_.emplace(std::move(*begun));
+    state_.arriving = message;
   }
-  if (const Outcome placed = place(frame.payload); !is_done(placed)) return placed;
-  if (facts.is_last) return end_message(frame.packet);
+  const std::uint64_t arrived = state_.arriving->arrived;
+  const Outcome placed = place(*placement_, arrived, frame.payload);
+  if (!is_done(placed)) return placed;
+  if (facts.is_last) {
+    const Outcome finished = finish(*placement_, arrived, frame.packet, facts.kind);
+    if (is_done(finished)) forget_message();
+    return finished;
+  }
   state_.arriving->arrived += frame.payload.size();
   return {};
 }
 
-Outcome ResponderFlow::begin_message(const Packet& packet) {
-  const bool writes = facts_of(packet.opcode).kind == PacketKind::kWrite;
-  state_.arriving.emplace();
-  if (writes) {
-    *state_.arriving = {
-        .is_write = true, .address = packet.address, .rkey = packet.rkey, .length = packet.length};
-  }
-  return begin_placement();
-}
-
-Outcome ResponderFlow::begin_placement() {
-  const ArrivingMessage& message = *state_.arriving;
-  auto begun =
-      qp_.responder().begin({.opcode = message.is_write ? WrOpcode::kRdmaWrite : WrOpcode::kSend,
-                             .source_qpn = facts_.peer_qpn,
-                             .remote_addr = message.address,
-                             .rkey = message.rkey,
-                             .length = message.length},
-                            Arrives::kInPackets);
-  if (!begun) return begun.error();
-  placement_.emplace(std::move(*begun));
-  return {};
+std::expected<verbs::Placement, Outcome> ResponderFlow::begin(const ArrivingMessage& message) {
+  return qp_.responder().begin({.opcode = message.is_write ? WrOpcode::kRdmaWrite : WrOpcode::kSend,
+                                .source_qpn = facts_.peer_qpn,
+                                .remote_addr = message.address,
+                                .rkey = message.rkey,
+                                .length = message.length},
+                               Arrives::kInPackets);
 }
 
 bool ResponderFlow::is_message_over() const {
@@ -215,24 +222,22 @@ void ResponderFlow::forget_message() {
   state_.arriving.reset();
 }
 
-Outcome ResponderFlow::place(std::span<const std::byte> payload) {
+Outcome ResponderFlow::place(verbs::Placement& placement, std::uint64_t arrived,
+                             std::span<const std::byte> payload) {
   if (payload.empty()) return {};
   scratch_.clear();
-  const Outcome found = placement_->extents(state_.arriving->arrived, payload.size(), scratch_);
+  const Outcome found = placement.extents(arrived, payload.size(), scratch_);
   if (!is_done(found)) return found;
   return scatter_payload(payload, scratch_) ? Outcome{} : qp_.responder().memory_failed();
 }
 
-Outcome ResponderFlow::end_message(const Packet& packet) {
-  const PacketKind kind = facts_of(packet.opcode).kind;
-  const Outcome ended =
-      placement_->finish({.opcode = ended_as(packet, kind),
-                          .length = state_.arriving->arrived + packet.payload_bytes,
-                          .solicited = packet.solicited,
-                          .imm = packet.immediate,
-                          .invalidated_key = packet.invalidated_key});
-  if (is_done(ended)) forget_message();
-  return ended;
+Outcome ResponderFlow::finish(verbs::Placement& placement, std::uint64_t arrived,
+                              const Packet& packet, PacketKind kind) {
+  return placement.finish({.opcode = ended_as(packet, kind),
+                           .length = arrived + packet.payload_bytes,
+                           .solicited = packet.solicited,
+                           .imm = packet.immediate,
+                           .invalidated_key = packet.invalidated_key});
 }
 
 Outcome ResponderFlow::execute_read(const Packet& packet) {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "state/writer.h"
 #include "transport/roce/counters.h"
 #include "transport/roce/flow_facts.h"
+#include "transport/roce/opcode_facts.h"
 #include "transport/roce/outlet.h"
 #include "verbs/psn.h"
 #include "verbs/queue_pair.h"
@@ -114,19 +116,24 @@ class ResponderFlow {
   void on_gap();
   void on_duplicate(const wire::roce::Frame& frame);
   void execute(const wire::roce::Frame& frame);
+  // A send or a write of one packet. Nothing is remembered of it: if it is not done, the packet
+  // comes again.
+  verbs::Outcome take_whole(const wire::roce::Frame& frame, OpcodeFacts facts);
   // Part of a send or a write.
-  verbs::Outcome take_data(const wire::roce::Frame& frame);
-  verbs::Outcome begin_message(const wire::roce::Packet& packet);
-  // The queue pair judges it by what state_.arriving says.
-  verbs::Outcome begin_placement();
+  verbs::Outcome take_part(const wire::roce::Frame& frame, OpcodeFacts facts);
+  // The queue pair judges a message by what is known of it.
+  std::expected<verbs::Placement, verbs::Outcome> begin(const ArrivingMessage& message);
+  // What a packet brings of a message of which `arrived` bytes are placed.
+  verbs::Outcome place(verbs::Placement& placement, std::uint64_t arrived,
+                       std::span<const std::byte> payload);
+  static verbs::Outcome finish(verbs::Placement& placement, std::uint64_t arrived,
+                               const wire::roce::Packet& packet, PacketKind kind);
   // The queue pair has ended the message that is arriving, or executes another since.
   bool is_message_over() const;
   void forget_message();
-  verbs::Outcome place(std::span<const std::byte> payload);
-  verbs::Outcome end_message(const wire::roce::Packet& packet);
   verbs::Outcome execute_read(const wire::roce::Packet& packet);
   verbs::Outcome execute_atomic(const wire::roce::Packet& packet);
-  bool has_valid_size(const wire::roce::Packet& packet) const;
+  bool has_valid_size(const wire::roce::Packet& packet, OpcodeFacts facts) const;
   void keep(const KeptAnswer& answer);
   const KeptAnswer* find_kept(verbs::Psn psn) const;
   void drop_old_answers();
