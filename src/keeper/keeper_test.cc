@@ -33,6 +33,9 @@ class CountingMaker final : public LocalSwitches {
     return {.problem = plan.switches.empty() ? "nothing" : plan.switches[0].name};
   }
   std::vector<Ipv4Interface> addresses() const override { return {}; }
+  std::vector<OpenedRocePort> take_opened_ports() override { return {}; }
+  void take_back(const OpenedRocePort& /*port*/) override {}
+  void take_back_all() override {}
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:

@@ -19,11 +19,11 @@ class LocalSwitches : public privsep::SwitchMaker {
   // The addresses of the VMkernel interfaces of the last plan.
   virtual std::vector<Ipv4Interface> addresses() const = 0;
   // The RoCE ports that were opened since the last call.
-  virtual std::vector<OpenedRocePort> take_opened_ports() { return {}; }
+  virtual std::vector<OpenedRocePort> take_opened_ports() = 0;
   // The engine did not get a port.
-  virtual void take_back(const OpenedRocePort& /*port*/) {}
-  // Another engine runs, which has none of the ports.
-  virtual void take_back_all() {}
+  virtual void take_back(const OpenedRocePort& port) = 0;
+  // Another engine runs, which has none of the ports: the next plan opens all again.
+  virtual void take_back_all() = 0;
   // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };

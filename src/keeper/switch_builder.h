@@ -50,6 +50,7 @@ class SwitchBuilder final : public LocalSwitches {
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
   std::vector<OpenedRocePort> take_opened_ports() override { return roce_ports_.take_opened(); }
   void take_back(const OpenedRocePort& port) override { roce_ports_.take_back(port); }
+  void take_back_all() override { roce_ports_.take_back_all(); }
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:

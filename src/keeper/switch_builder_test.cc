@@ -155,6 +155,24 @@ TEST(SwitchBuilder, MakesRocePortsWithWhatMergesPacketsAndRemovesAllOfIt) {
     EXPECT_FALSE(network.ip_shows("link", kind));
 }
 
+// As the keeper asks for it when an engine has taken over from another.
+TEST(SwitchBuilder, OpensRocePortsAgainForAnotherEngine) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made()) << "needs root";
+  privsep::SwitchPlan plan = some_plan();
+  plan.switches[0].uplink = "";
+  plan.roce_ports = {{.vm = "db1", .adapter = 2, .mac = {2, 0, 0, 0, 0, 9}, .making = 1}};
+  SwitchBuilder builder(some_config());
+  LocalSwitches& host = builder;
+  host.make(plan);
+  EXPECT_EQ(host.take_opened_ports().size(), 1u);  // and is closed, as an engine does that ends
+  host.make(plan);
+  EXPECT_THAT(host.take_opened_ports(), IsEmpty());
+  host.take_back_all();
+  EXPECT_THAT(host.make(plan).taps, IsEmpty());
+  EXPECT_EQ(host.take_opened_ports().size(), 1u);
+}
+
 // As a daemon that died left them, of a VM that is no more.
 TEST(SwitchBuilder, RemovesPairsOfRocePortsThatAreGone) {
   const OwnNetwork network;

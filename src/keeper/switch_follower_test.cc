@@ -36,6 +36,9 @@ class CountingSwitches final : public LocalSwitches {
     return report;
   }
   std::vector<Ipv4Interface> addresses() const override { return {}; }
+  std::vector<OpenedRocePort> take_opened_ports() override { return {}; }
+  void take_back(const OpenedRocePort& /*port*/) override {}
+  void take_back_all() override {}
   const ethernet::LinkFilter& about() const override { return filter; }
 
   int times = 0;
