@@ -1,32 +1,45 @@
 """The engine of a daemon is replaced under running guests, which must notice nothing: no request is lost or done twice, no
 connection breaks, no interrupt is missed, and no program gets an error."""
+import datetime
 import json
+import re
 import time
 import unittest
 
 from fault_rig import Tally
+from native_rig import NativeRig
 from rig import Rig, wait_for
 from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
+from test_native_endpoint import BOTH_WAYS, MACHINE, VM
 
 DEVICE = ["-d", "vmw_pvrdma0"]
+PATIENT = 18  # the timeout of a queue pair that waits a second a try, as those of rdma_cm do
+WRITES = "-x", "1", "-F", "-s", "4096", "-D", "45", "-u", str(PATIENT)
 APART_S = 10  # between the beginnings of two upgrades (keeper/succession.h)
 # What rping says is too much to be kept: how often it has said it, and how it ended.
 COUNT_PINGS = """awk '/ping data/ { n++ } /ended/ { end = $0 } n % 10 == 0 || end { print n, end >"/tmp/pings"; close("/tmp/pings") }'"""
 
 
-class UpgradeRig(Rig):
-    def __init__(self):
-        super().__init__()
-        self.gaps = []
+class Upgrades:
+    """Of the daemon that serves these guests."""
 
-    def upgrade(self):
-        """Replaces the engine. Returns how long the guests stood still, in milliseconds."""
-        before = self.engine()
-        done = json.loads(self.cli("daemon", "upgrade", "--formatter=json").stdout)
+    def __init__(self, guests):
+        self.guests, self.gaps = guests, []
+
+    def next(self):
+        """Replaces the engine. Notes how long the guests stood still, in milliseconds."""
+        before = self.guests.engine()
+        done = json.loads(self.guests.cli("daemon", "upgrade", "--formatter=json").stdout)
         assert done["state"] == "done", done
-        assert self.engine() != before, "the engine is the same"
+        assert self.guests.engine() != before, "the engine is the same"
         self.gaps.append(done["gap_ms"])
-        return done["gap_ms"]
+
+    def tell(self):
+        print(f"guests: {len(self.gaps)} upgrades, guests stood still for {self.gaps} ms", flush=True)
+
+
+def pings_of(rig, guest):
+    return int((rig.shell(guest, "cat /tmp/pings 2>/dev/null || true").split() or [0])[0])
 
 
 class Upgraded(unittest.TestCase):
@@ -34,13 +47,11 @@ class Upgraded(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.rig = UpgradeRig()
+        cls.rig = Rig()
         cls.addClassCleanup(cls.rig.close)
+        cls.upgrades = Upgrades(cls.rig)
+        cls.addClassCleanup(cls.upgrades.tell)
         cls.rig.up(2, *LAYER)
-
-    @classmethod
-    def tearDownClass(cls):
-        print(f"guests: {len(cls.rig.gaps)} upgrades, guests stood still for {cls.rig.gaps} ms", flush=True)
 
     def setUp(self):
         for vm in 1, 2:
@@ -55,8 +66,8 @@ class Upgraded(unittest.TestCase):
 
     def test_1_requests_are_done_once_and_in_order(self):
         tally = Tally(self.rig, 1, 2, seconds=45)
-        while tally.goes_on() and len(self.rig.gaps) < 3:
-            self.rig.upgrade()
+        while tally.goes_on() and len(self.upgrades.gaps) < 3:
+            self.upgrades.next()
         self.assertTrue(tally.goes_on(), "the program ended before three upgrades")
         ended = tally.end()
         self.assertEqual(ended.code, 0, ended.text)
@@ -83,9 +94,9 @@ class Upgraded(unittest.TestCase):
         sent = rig.stats("vm2")["sends"]
         wait_for("the traffic", lambda: rig.stats("vm2")["sends"] > sent + 1000, 60)
         for _ in range(3):
-            pings = self.pings()
-            rig.upgrade()
-            wait_for("more pings", lambda pings=pings: self.pings() > pings + 30, 30)
+            pings = pings_of(rig, 2)
+            self.upgrades.next()
+            wait_for("more pings", lambda pings=pings: pings_of(rig, 2) > pings + 30, 30)
         code, text = fio.finish(200)
         self.assertEqual(code, 0, text)
         code, text = writer.finish(200)
@@ -95,13 +106,10 @@ class Upgraded(unittest.TestCase):
         for program in client, server:
             program.end()
 
-    def pings(self):
-        return int(self.rig.shell(2, "cat /tmp/pings").split()[0] or 0)
-
     def test_3_what_is_new_works_too(self):
         """Programs that begin after an upgrade, and a driver that is unloaded and loaded again."""
         rig = self.rig
-        rig.upgrade()
+        self.upgrades.next()
         time.sleep(0.5)
         words = ["ib_send_bw", *DEVICE, "-F", "-n", "500", "-e"]
         server = rig.spawn(1, *words)
@@ -114,8 +122,69 @@ class Upgraded(unittest.TestCase):
         objects = rig.stats("vm2")
         self.assertEqual(objects["contexts"], 0)
         self.assertEqual(objects["queue_pairs"], 1)
-        rig.upgrade()
+        self.upgrades.next()
         rig.shell(2, "ibv_devinfo | grep -q PORT_ACTIVE")
+
+
+def open_again_ms(log):
+    """How long after each upgrade the VM's RoCE port was open again, as the daemon's log has it."""
+    times = re.findall(r"^\S+ (\S+) info: (?:(took over) from|vm\d+: (reaches) native)", log, re.MULTILINE)
+    clock = [(datetime.datetime.strptime(at, "%H:%M:%S.%f"), took) for at, took, _ in times]
+    return [round((after - before) / datetime.timedelta(milliseconds=1)) for (before, took), (after, _) in zip(clock, clock[1:]) if took]
+
+
+class UpgradedBesideANativeEndpoint(unittest.TestCase):
+    """A VM, and a machine with Linux's rdma_rxe whose connections know nothing of upgrades: their packets have numbers, which
+    the next engine must go on with."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = NativeRig(VM, MACHINE)
+        cls.addClassCleanup(cls.rig.close)
+        cls.upgrades = Upgrades(cls.rig.hosts[0])
+        cls.addClassCleanup(cls.upgrades.tell)
+        cls.rig.up()
+
+    def test_1_connections_go_on(self):
+        """All three programs verify themselves: paravane-tally that each request is done once and in order, in both roles, rping its
+        data, ib_write_bw its completions."""
+        rig = self.rig
+        for guest in VM, MACHINE:
+            rig.shell(guest, "dmesg -c >/dev/null")
+        writes = rig.spawn(MACHINE, "ib_write_bw", "-d", rig.devices[MACHINE], *WRITES, timeout=200)
+        rig.wait_listening(MACHINE, 18515)
+        writer = rig.spawn(VM, "ib_write_bw", "-d", rig.devices[VM], *WRITES, rig.address_of(MACHINE), timeout=200)
+        server = rig.spawn(VM, "sh", "-c", "rping -s -v -S 5000 >/dev/null", timeout=200)
+        rig.wait_cm_listening(VM, 7174)
+        client = rig.spawn(MACHINE, "sh", "-c", f"(rping -c -a {rig.address_of(VM)} -v -V -S 5000 -C 1000000; echo ended $?) | {COUNT_PINGS}",
+                           timeout=200)
+        tallies = [rig.tally(server, client, seconds=50, timeout=PATIENT) for server, client in BOTH_WAYS]
+        for _ in range(3):
+            pings = pings_of(rig, MACHINE)
+            self.upgrades.next()
+            wait_for("more pings", lambda pings=pings: pings_of(rig, MACHINE) > pings + 20, 30)
+        self.assertEqual([tally.goes_on() for tally in tallies], [True, True], "the programs ended before three upgrades")
+        for tally in tallies:
+            ended = tally.end()
+            self.assertEqual(ended.code, 0, ended.text)
+            print(f"guests: {ended.rounds} rounds across three upgrades, the longest took {ended.longest} s", flush=True)
+        code, text = writer.finish(100)
+        self.assertEqual(code, 0, text)
+        writes.expect_success(60)
+        self.assertNotIn("ended", rig.shell(MACHINE, "cat /tmp/pings"))
+        for program in client, server:
+            program.end()
+        for guest in VM, MACHINE:
+            said = rig.shell(guest, "dmesg | grep -iE 'vmw_pvrdma|rxe|infiniband' | grep -iE 'error|failed|timeout|timed out|lost' || true")
+            self.assertEqual(said.strip(), "", f"guest {guest}")
+
+    def test_2_what_is_new_works_too(self):
+        opened = open_again_ms(self.rig.daemon_log())
+        self.assertEqual(len(opened), len(self.upgrades.gaps))
+        print(f"guests: RoCE ports were open again {opened} ms after the VM went on", flush=True)
+        for server, client in BOTH_WAYS:
+            self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-n", "50")
+            self.rig.rping(server, client)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ USUAL = {
     "Life": "C77_driver_unloaded* C79* C80_hard_reset*",
     "DaemonStop": NONE,
     "Upgraded": ALL,
+    "UpgradedBesideANativeEndpoint": ALL,
     "Events": "new_address* port_goes*",
     "DeviceIsTakenAway": NONE,
     "HostFaults": "a_daemon_is_killed* frames_are_lost",
