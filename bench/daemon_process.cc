@@ -32,12 +32,16 @@ std::uint64_t switches_of(const std::filesystem::path& status) {
   return sum;
 }
 
-// The only child of a daemon that runs no etcd.
+// The child that has the program's name, of a daemon that runs no etcd.
 pid_t engine_of(pid_t daemon) {
-  pid_t engine = -1;
-  std::ifstream(fmt::format("/proc/{0}/task/{0}/children", daemon)) >> engine;
-  demand(engine > 0, "paravaned has no engine");
-  return engine;
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", daemon));
+  for (pid_t child = 0; children >> child;) {
+    std::string name;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child)), name);
+    if (name == "paravaned") return child;
+  }
+  demand(false, "paravaned has no engine");
+  return -1;
 }
 
 // Root's daemon does not let its engine be root.

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -176,6 +177,7 @@ int split_and_run(Start start) {
     if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
       return refuse_to_start(in.error());
     }
+    ::prctl(PR_SET_NAME, "paravane-holder");
     holder::Holder(std::move(line)).run();
     return to_int(ExitStatus::kOk);
   });

@@ -46,13 +46,15 @@ def kill_daemon(rig, number, _chance):
 
 @mishap(weight=0.7, ends_daemon=True)
 def kill_engine(rig, number, _chance):
-    """its engine alone is killed; the daemon is started again, and then its VMs"""
+    """its engine alone is killed, and another one serves; the VMs are started again, since they have lost their objects"""
     host = rig.lab.hosts[number - 1]
     keeper = processes.recall(host.pid_file())
-    for engine in processes.children(keeper, "paravaned"):
+    killed = processes.children(keeper, "paravaned")
+    for engine in killed:
         os.kill(engine, signal.SIGKILL)
-    if not processes.wait_gone(host.pid_file(), 20):
-        raise Failed(f"the keeper of {host.name} goes on without its engine")
+    wait_for(f"another engine of {host.name}", lambda: set(processes.children(keeper, "paravaned")) - set(killed), 20)
+    wait_for(f"{host.name} to serve", lambda: host.paravane("status", check=False).returncode == 0, 20)
+    processes.kill(host.pid_file())
     start_again(rig, host)
 
 

@@ -68,17 +68,35 @@ def is_alive(pid):
         return False
 
 
+HOLDER = "paravane-holder"
+
+
 def children_of(pid):
-    """Process ids, the oldest first; of one that has ended none."""
+    """Process ids, the oldest first; of one that has ended none. The holder is left out."""
+    return [child for child in all_children_of(pid) if name_of(child) != HOLDER]
+
+
+def holder_of(pid):
+    return next(child for child in all_children_of(pid) if name_of(child) == HOLDER)
+
+
+def all_children_of(pid):
     try:
         return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
         return []
 
 
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def kill_daemon(daemon):
     """The keeper, and what ends with it: its engine has its sockets for a moment longer."""
-    children = children_of(daemon.pid)
+    children = all_children_of(daemon.pid)
     daemon.kill()
     status = daemon.wait(PATIENCE_S)
     for child in children:
@@ -117,7 +135,7 @@ class DaemonTest(unittest.TestCase):
         give(directory)
 
     def engine(self, daemon):
-        """The process that serves guests: the daemon's only child."""
+        """The process that serves guests."""
         return children_of(daemon.pid)[0]
 
     def write_config(self, text=""):

@@ -1,0 +1,121 @@
+"""The engine of a daemon is killed under running guests. QEMU stays connected, the guest's commands fail at once, and its adapter
+is back as soon as its driver is loaded again, or the guest boots again."""
+import json
+import os
+import signal
+import time
+import unittest
+
+from rig import Rig, wait_for
+from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
+
+DEVICE = ["-d", "vmw_pvrdma0"]
+BACK_S = 10  # from modprobe -r to a device that works
+# A command of the driver that is not answered takes it 10 s.
+AT_ONCE_S = 5
+FIND_DEVICE = "function=$(basename $(readlink -f /sys/class/infiniband/vmw_pvrdma0/device))"
+
+
+class CrashRig(Rig):
+    def kill_engine(self):
+        """Returns the seconds until another one serves."""
+        before = self.engine()
+        began = time.monotonic()
+        os.kill(int(before.name), signal.SIGKILL)
+        wait_for("another engine", lambda: self.engine_if_any() not in (None, before), 10)
+        wait_for("the API", lambda: self.cli("status", check=False).returncode == 0, 10)
+        return time.monotonic() - began
+
+    def engine_if_any(self):
+        try:
+            return self.engine()
+        except (StopIteration, FileNotFoundError, ProcessLookupError):
+            return None
+
+    def adapters(self):
+        return [vm["adapters"][0] for vm in json.loads(self.cli("vm", "list", "--formatter=json").stdout)]
+
+    def states(self):
+        return [adapter["state"] for adapter in self.adapters()]
+
+
+class Crashed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = CrashRig()
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up(2, *LAYER)
+
+    def reload(self, vm, unload="modprobe -r vmw_pvrdma"):
+        said = self.rig.shell(vm, f"began=$(date +%s%N); {unload} && modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; "
+                                  "do sleep 0.05; done; echo took $((($(date +%s%N) - began) / 1000000))", timeout=120)
+        took = int(said.split()[-1]) / 1000
+        self.assertLess(took, BACK_S, said)
+        return took
+
+    def ping(self):
+        """A connection between the guests, whose bytes are compared."""
+        rig = self.rig
+        server = rig.spawn(1, "rping", "-s", "-C", "100", "-S", "65000", "-V")
+        rig.wait_cm_listening(1, 7174)
+        rig.spawn(2, "rping", "-c", "-a", rig.address_of(1), "-C", "100", "-S", "65000", "-V").expect_success(60)
+        server.expect_success(30)
+
+    def test_1_programs_end_and_the_driver_is_loaded_again(self):
+        rig = self.rig
+        rig.shell(1, NVME_SERVE)
+        rig.shell(2, NVME_CONNECT)
+        rig.shell(2, "mkfs.ext4 -q /dev/nvme0n1 && mount /dev/nvme0n1 /mnt && dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null && sync")
+        words = ["ib_write_bw", *DEVICE, "-F", "-D", "300", "-q", "4"]
+        server = rig.spawn(1, *words, timeout=400)
+        rig.wait_listening(1, 18515)
+        client = rig.spawn(2, *words, rig.address_of(1), timeout=400)
+        sent = rig.stats("vm2")["writes" if "writes" in rig.stats("vm2") else "sends"]
+        time.sleep(2)
+        pids = [adapter.get("pid") for adapter in rig.adapters()]
+        took = rig.kill_engine()
+        self.assertEqual([adapter.get("pid") for adapter in rig.adapters()], pids, "a VMM was disconnected")
+        self.assertEqual(rig.states(), ["attached"] * 2)
+        for vm in 1, 2:
+            began = time.monotonic()
+            code, text = rig.spawn(vm, "ib_write_bw", *DEVICE, "-F", "-n", "1").finish(60)
+            self.assertNotEqual(code, 0, text)
+            self.assertLess(time.monotonic() - began, AT_ONCE_S, text)
+        for program in client, server:
+            program.end()
+        rig.shell(2, "umount -l /mnt; nvme disconnect -n disk 2>/dev/null || echo 1 >/sys/class/nvme/nvme0/delete_controller 2>/dev/null; "
+                     "modprobe -r nvme-rdma", timeout=200)
+        rig.shell(1, "rm -f /sys/kernel/config/nvmet/ports/1/subsystems/disk; rmdir /sys/kernel/config/nvmet/ports/1; modprobe -r nvmet-rdma", timeout=200)
+        times = [self.reload(vm) for vm in (1, 2)]
+        self.assertEqual(rig.states(), ["active"] * 2)
+        self.ping()
+        print(f"guests: another engine after {took:.2f} s, the adapters back {times} s after modprobe -r; {sent}", flush=True)
+
+    def test_2_unbound_and_bound_again(self):
+        self.rig.kill_engine()
+        for vm in 1, 2:
+            self.reload(vm, f"{FIND_DEVICE}; echo $function >/sys/bus/pci/drivers/vmw_pvrdma/unbind && "
+                            "echo $function >/sys/bus/pci/drivers/vmw_pvrdma/bind")
+        self.ping()
+
+    def test_3_a_guest_boots_again(self):
+        self.rig.kill_engine()
+        self.rig.lab("reboot", "1")
+        self.reload(2)
+        self.assertEqual(self.rig.states(), ["active"] * 2)
+        self.ping()
+
+    def test_4_time_and_again(self):
+        """Also while the driver is being loaded: QEMU stays connected, and it can be loaded afterwards."""
+        for delay in 0.0, 0.02, 0.05, 0.1, 0.2, 0.4:
+            job = self.rig.spawn(1, "sh", "-c", "modprobe -r vmw_pvrdma; modprobe vmw_pvrdma", timeout=100)
+            time.sleep(delay)
+            self.rig.kill_engine()
+            job.finish(60)
+            self.reload(1)
+        self.reload(2)
+        self.ping()
+
+
+if __name__ == "__main__":
+    unittest.main()
