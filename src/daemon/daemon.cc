@@ -411,6 +411,11 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
     on_roce_port(note.text, std::move(received.socket));
   }
   if (note.kind == privsep::Note::Kind::kResume && host_) end_upgrade(note.text);
+  if (note.kind == privsep::Note::Kind::kHolder && kept_ && host_ && api_) {
+    kept_->change_holder(std::move(received.socket));
+    kept_->keep_file(host::kApiParcel, api_->door().listener());
+    host_->keep_all();
+  }
   // Later: a request may be under way, which waits for the keeper in between.
   if (note.kind == privsep::Note::Kind::kHandOver) {
     demand_ = {.heir = note.text, .line = std::move(received.socket)};

@@ -134,7 +134,7 @@ void warn_of_weak_walls(const settings::Config& config) {
 }
 
 int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link,
-               std::optional<keeper::HolderProcess> holder) {
+               keeper::Holding holding) {
   const Logging logging(start.config.log);
   warn_of_weak_walls(start.config);
   keeper::Keeper keeper(
@@ -153,7 +153,7 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link,
       std::make_unique<keeper::MachineProbe>(keeper::MachineProbeConfig{
           .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
           .cluster_address = start.config.cluster.address}),
-      std::move(holder));
+      std::move(holding));
   return to_int(keeper.run());
 }
 
@@ -167,20 +167,26 @@ int run_engine(Start start, pid_t keeper, privsep::ProcessLink link, UniqueFd ho
   return to_int(daemon.run());
 }
 
+int run_holder(const Start& start, pid_t keeper, UniqueFd line) {
+  ::prctl(PR_SET_NAME, "paravane-holder");
+  if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
+    return refuse_to_start(in.error());
+  }
+  holder::Holder(std::move(line)).run();
+  return to_int(ExitStatus::kOk);
+}
+
 int split_and_run(Start start) {
   prepare_process();
   auto link = privsep::ProcessLink::make();
   if (!link) return refuse_to_start(link.error());
   auto& [to_engine, to_keeper] = *link;
   const pid_t keeper = ::getpid();
-  auto holder = keeper::HolderProcess::start([&start, keeper](UniqueFd line) {
-    if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
-      return refuse_to_start(in.error());
-    }
-    ::prctl(PR_SET_NAME, "paravane-holder");
-    holder::Holder(std::move(line)).run();
-    return to_int(ExitStatus::kOk);
-  });
+  const auto start_holder = [&start, keeper] {
+    return keeper::HolderProcess::start(
+        [&start, keeper](UniqueFd line) { return run_holder(start, keeper, std::move(line)); });
+  };
+  auto holder = start_holder();
   if (!holder) return refuse_to_start(holder.error());
   auto engines_line = holder->new_engine();
   if (!engines_line) return refuse_to_start(engines_line.error());
@@ -193,7 +199,8 @@ int split_and_run(Start start) {
   }
   to_keeper.close();
   engines_line->reset();
-  return run_keeper(start, engine, std::move(to_engine), std::move(*holder));
+  return run_keeper(start, engine, std::move(to_engine),
+                    {.holder = std::move(*holder), .start_another = start_holder});
 }
 
 bool is_line(int fd) {

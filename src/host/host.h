@@ -82,6 +82,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
                                                            std::function<void()> on_stop);
   // The other engine has ended. Call it once, after take_over().
   void begin();
+  // Has everything kept anew that belongs to the host. REQUIRES: HostConfig::kept.
+  void keep_all();
   ~Host() override;
 
   // ---- Handing over to another engine ----

@@ -160,11 +160,13 @@ model::ApiResult<void> Host::adopt_parcel(const model::VmSpec& spec,
   return {};
 }
 
+void Host::keep_all() {
+  keep_locks();
+  worker_->post([this] { ports_->keep_all(); });
+}
+
 void Host::begin() {
-  if (config_.kept != nullptr) {
-    keep_locks();
-    worker_->post([this] { ports_->keep_all(); });
-  }
+  if (config_.kept != nullptr) keep_all();
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);

@@ -1,6 +1,7 @@
 #include "host/kept_estate.h"
 
 #include <chrono>
+#include <utility>
 
 #include "host/inheritance.h"
 
@@ -19,6 +20,11 @@ void KeptEstate::keep(const model::AdapterName& adapter, std::span<const std::by
 
 void KeptEstate::drop(const model::AdapterName& adapter) {
   put(adapter_parcel(adapter), {}, {});
+}
+
+void KeptEstate::change_holder(UniqueFd line) {
+  const MutexLock lock(mutex_);
+  line_ = privsep::ParcelLine(std::move(line));
 }
 
 void KeptEstate::keep_file(std::string_view name, int fd) {

@@ -26,6 +26,9 @@ class KeptEstate final : public worker::PortKeeper {
             std::span<const int> descriptors) override;
   void drop(const model::AdapterName& adapter) override;
 
+  // The line to another holder, which has nothing yet.
+  void change_holder(UniqueFd line);
+
   // A lock, or the socket of the API; borrowed.
   void keep_file(std::string_view name, int fd);
 

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "base/result.h"
@@ -44,6 +45,12 @@ class HolderProcess {
 
   pid_t pid_;
   UniqueFd line_;
+};
+
+// What is kept of the engine. Without a holder, an engine that is killed leaves nothing.
+struct Holding {
+  std::optional<HolderProcess> holder{};
+  std::function<Result<HolderProcess>()> start_another{};
 };
 
 }  // namespace paravane::keeper

@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "keeper/heir_start.h"
 #include "privsep/dialer.h"
+#include "privsep/estate_line.h"
 #include "privsep/machine_line.h"
 #include "privsep/roce_port_note.h"
 #include "settings/config_file.h"
@@ -45,14 +46,14 @@ ExitStatus judge(int wait_status) {
 
 Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
                std::unique_ptr<LocalSwitches> switches,
-               std::unique_ptr<privsep::MachineLooker> machine, std::optional<HolderProcess> holder)
+               std::unique_ptr<privsep::MachineLooker> machine, Holding holding)
     : engine_(engine),
       link_(std::move(link)),
       notifier_(std::move(notifier)),
       settings_(std::move(settings)),
       local_switches_(std::move(switches)),
       machine_(std::move(machine)),
-      holder_(std::move(holder)),
+      holding_(std::move(holding)),
       etcd_(settings_.config, settings_.account),
       succession_(*this, kVersion) {}
 
@@ -174,19 +175,39 @@ void Keeper::give_roce_ports() {
 
 void Keeper::look_for_end() {
   etcd_.look_for_end(now());
+  look_for_holders_end();
   look_for_heirs_end();
   int status = 0;
   if (engine_ == 0 || ::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
   engine_ = 0;
   // One that could not start, or was told to stop, ends by itself.
-  const bool may_go_on = holder_ && told_ready_ && !told_stopping_ && stop_signal_ == 0;
+  const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && stop_signal_ == 0;
   if (!succession_.on_engine_ended(print_end(status), may_go_on, now())) {
     ended_ = judge(status);
   } else if (WIFSIGNALED(status)) {
     judge(status);
   }
   look_for_over();
+}
+
+// Another one starts with nothing, and the engine keeps everything anew.
+void Keeper::look_for_holders_end() {
+  int status = 0;
+  auto& holder = holding_.holder;
+  if (!holder || ::waitpid(holder->pid(), &status, WNOHANG) != holder->pid()) return;
+  log::error("the holder {}; it is started again", print_end(status));
+  holder.reset();
+  auto another = holding_.start_another();
+  auto line = another ? another->new_engine() : std::unexpected(another.error());
+  if (!line) {
+    return log::error(
+        "the holder cannot be started, so VMs lose their adapter if the engine is "
+        "killed: {}",
+        line.error().message);
+  }
+  holder = std::move(*another);
+  link_.send({.kind = privsep::Note::Kind::kHolder, .text = {}}, *line);
 }
 
 void Keeper::look_for_over() {
@@ -253,7 +274,8 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kSwitchReport:
     case privsep::Note::Kind::kMachineReport:
     case privsep::Note::Kind::kSwitchNews:
-    case privsep::Note::Kind::kRocePort: break;  // not the engine's to say
+    case privsep::Note::Kind::kRocePort:
+    case privsep::Note::Kind::kHolder: break;  // not the engine's to say
     case privsep::Note::Kind::kUpgrade:
     case privsep::Note::Kind::kHeirReady:
     case privsep::Note::Kind::kHandOver:
@@ -283,7 +305,7 @@ Status Keeper::start_heir(const std::string& crash) {
                   .holder_line = {},
                   .crash = crash};
   UniqueFd kept;
-  if (holder_) {
+  if (holding_.holder) {
     auto line = HolderProcess::make_engine_line();
     if (!line) return std::unexpected(line.error());
     start.holder_line = std::move((*line)[0]);
@@ -309,9 +331,11 @@ bool Keeper::give_estate_line(const privsep::Note& note) {
 }
 
 bool Keeper::give_what_is_held() {
-  if (!heir_ || !holder_) return false;
-  const UniqueFd line = std::move(heir_->estate);
-  return holder_->give(line);
+  if (!heir_) return false;
+  UniqueFd line = std::move(heir_->estate);
+  if (holding_.holder && holding_.holder->give(line)) return true;
+  log::error("what was kept of the engine is lost, and VMs that run lose their adapter");
+  return privsep::EstateLine(std::move(line)).end(now()).has_value();
 }
 
 // Its end is reported by SIGCHLD afterwards.
@@ -341,9 +365,7 @@ void Keeper::succeed() {
   loop_->unwatch(heir_->link.fd());
   engine_ = heir_->pid;
   link_ = std::move(heir_->link);
-  if (holder_ && !holder_->hear_engine(heir_->kept)) {
-    log::error("the holder has ended: VMs lose their adapter if the engine is killed");
-  }
+  if (holding_.holder) holding_.holder->hear_engine(heir_->kept);
   heir_.reset();
   make_sockets();
   if (switches_) switches_->take_back_all();

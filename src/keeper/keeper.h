@@ -47,8 +47,7 @@ class Keeper : private SuccessionHands {
   // REQUIRES: SIGTERM, SIGINT, SIGHUP and SIGCHLD are blocked.
   Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Settings settings,
          std::unique_ptr<LocalSwitches> switches = nullptr,
-         std::unique_ptr<privsep::MachineLooker> machine = nullptr,
-         std::optional<HolderProcess> holder = std::nullopt);
+         std::unique_ptr<privsep::MachineLooker> machine = nullptr, Holding holding = {});
 
   // Returns the engine's exit status when it has ended, and no other takes its place.
   ExitStatus run();
@@ -73,6 +72,7 @@ class Keeper : private SuccessionHands {
   void look_for_end();
   void look_for_heirs_end();
   void look_for_over();
+  void look_for_holders_end();
   void make_sockets();
   void close_heir();
   // ---- SuccessionHands ----
@@ -94,7 +94,7 @@ class Keeper : private SuccessionHands {
   Settings settings_;
   std::unique_ptr<LocalSwitches> local_switches_;  // until watch()
   std::unique_ptr<privsep::MachineLooker> machine_;
-  std::optional<HolderProcess> holder_;  // none: an engine that is killed leaves nothing
+  Holding holding_;
   std::unique_ptr<EventLoop> loop_;
   EtcdService etcd_;
   std::unique_ptr<SwitchFollower> switches_;  // null: none are created

@@ -44,6 +44,7 @@ struct Note {
     kLetGo = 20,     // keeper to engine: exit at once, the heir has everything
     kGo = 21,        // keeper to heir: serve now; the version of the engine before it
     kResume = 22,    // keeper to engine: serve on. "checked HeirFacts", or "failed CAUSE"
+    kHolder = 23,    // keeper: the line to another holder, since the last one has ended
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports

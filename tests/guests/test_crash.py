@@ -65,7 +65,7 @@ class Crashed(unittest.TestCase):
         rig = self.rig
         rig.shell(1, NVME_SERVE)
         rig.shell(2, NVME_CONNECT)
-        rig.shell(2, "mkfs.ext4 -q /dev/nvme0n1 && mount /dev/nvme0n1 /mnt && dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null && sync")
+        rig.shell(2, "mkfs.ext4 -q /dev/nvme0n1 && mkdir -p /mnt && mount /dev/nvme0n1 /mnt && dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null && sync")
         words = ["ib_write_bw", *DEVICE, "-F", "-D", "300", "-q", "4"]
         server = rig.spawn(1, *words, timeout=400)
         rig.wait_listening(1, 18515)
