@@ -87,7 +87,8 @@ Result<StartedHeir> start_heir(const HeirStart& start) {
     config = std::move(*sealed);
     words.insert(words.end(), {"--config", start.config_file});
   }
-  if (!start.crash.empty()) words.insert(words.end(), {"--after-crash", start.crash});
+  if (start.crash) words.insert(words.end(), {"--after-crash", start.crash->how});
+  if (start.crash && start.crash->came_from_outside) words.emplace_back("--from-outside");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -8,9 +8,11 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "keeper/succession.h"
 #include "privsep/process_link.h"
 
 namespace paravane::keeper {
@@ -24,7 +26,7 @@ struct HeirStart {
   std::string config_file;  // as the heir shows it; empty: none
   std::string config_text;  // what the keeper has read from it
   UniqueFd holder_line;     // none: nothing is kept of this engine
-  std::string crash;        // how the engine before it ended; empty: it is replaced
+  std::optional<Crash> crash;  // of the engine before it; none: it is replaced
 };
 
 struct StartedHeir {

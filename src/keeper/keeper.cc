@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -183,7 +184,9 @@ void Keeper::look_for_end() {
   engine_ = 0;
   // One that could not start, or was told to stop, ends by itself.
   const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && stop_signal_ == 0;
-  if (!succession_.on_engine_ended(print_end(status), may_go_on, now())) {
+  const Crash crash{.how = print_end(status),
+                    .came_from_outside = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
+  if (!succession_.on_engine_ended(crash, may_go_on, now())) {
     ended_ = judge(status);
   } else if (WIFSIGNALED(status)) {
     judge(status);
@@ -298,12 +301,12 @@ void Keeper::on_heir_notes() {
   }
 }
 
-Status Keeper::start_heir(const std::string& crash) {
+Status Keeper::start_heir(const Crash* crash) {
   HeirStart start{.program = settings_.program,
                   .config_file = settings_.file,
                   .config_text = settings_.text,
                   .holder_line = {},
-                  .crash = crash};
+                  .crash = crash != nullptr ? std::optional(*crash) : std::nullopt};
   UniqueFd kept;
   if (holding_.holder) {
     auto line = HolderProcess::make_engine_line();

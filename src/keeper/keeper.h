@@ -76,7 +76,7 @@ class Keeper : private SuccessionHands {
   void make_sockets();
   void close_heir();
   // ---- SuccessionHands ----
-  Status start_heir(const std::string& crash) override;
+  Status start_heir(const Crash* crash) override;
   bool tell_engine(const privsep::Note& note) override { return link_.send(note); }
   bool tell_heir(const privsep::Note& note) override;
   bool give_estate_line(const privsep::Note& note) override;

@@ -53,7 +53,7 @@ void Succession::begin(Instant now) {
   earliest_ = now + kApart;
   step_ = Step::kStarting;
   deadline_ = now + kToStart;
-  if (const Status started = hands_.start_heir(""); !started) {
+  if (const Status started = hands_.start_heir(nullptr); !started) {
     outcome_ = "failed " + started.error().message;
     tell_outcome(now);
   }
@@ -80,7 +80,7 @@ void Succession::on_taken(Instant now) {
   static_cast<void>(hands_.tell_engine({.kind = Note::Kind::kLetGo, .text = {}}));
 }
 
-bool Succession::on_engine_ended(const std::string& how, bool may_go_on, Instant now) {
+bool Succession::on_engine_ended(const Crash& crash, bool may_go_on, Instant now) {
   switch (step_) {
     case Step::kLettingGo:
       log::info("the engine was replaced: {} by {}", version_, heirs_version_);
@@ -91,7 +91,7 @@ bool Succession::on_engine_ended(const std::string& how, bool may_go_on, Instant
     case Step::kHandingOver:
     case Step::kEnding:
       // One at a time: the next engine is started when the heir has ended.
-      crash_ = may_go_on ? how : "";
+      if (may_go_on) crash_ = crash;
       step_ = Step::kEnding;
       deadline_ = kNever;
       hands_.kill_heir();
@@ -103,14 +103,16 @@ bool Succession::on_engine_ended(const std::string& how, bool may_go_on, Instant
     case Step::kRecovering:
     case Step::kOver: break;
   }
-  if (may_go_on) revive(how, now);
-  return may_go_on;
+  if (!may_go_on) return false;
+  crash_ = crash;
+  revive(now);
+  return true;
 }
 
 // The heir is the engine now.
 void Succession::serve_with_heir() {
   step_ = Step::kIdle;
-  crash_.clear();
+  crash_.reset();
   deadline_ = kNever;
   if (!hands_.tell_heir({.kind = Note::Kind::kGo, .text = version_})) {
     log::error("the new engine does not read what it is told");
@@ -119,8 +121,7 @@ void Succession::serve_with_heir() {
   hands_.succeed();
 }
 
-void Succession::revive(const std::string& crash, Instant now) {
-  crash_ = crash;
+void Succession::revive(Instant now) {
   recoveries_ = recoveries_ > 0 && now - last_recovery_ < kInARow ? recoveries_ + 1 : 1;
   last_recovery_ = now;
   step_ = Step::kReviving;
@@ -128,7 +129,7 @@ void Succession::revive(const std::string& crash, Instant now) {
   if (recoveries_ > kMostRecoveries) {
     log::error("{} engines in a row have ended; giving up", kMostRecoveries);
     step_ = Step::kOver;
-  } else if (const Status started = hands_.start_heir(crash_); !started) {
+  } else if (const Status started = hands_.start_heir(&*crash_); !started) {
     log::error("cannot start a new engine: {}", started.error().message);
     step_ = Step::kOver;
   }
@@ -151,12 +152,12 @@ void Succession::on_heir_ended(const std::string& how, Instant now) {
       outcome_ = fmt::format("failed the new engine {} before it had taken over", how);
       return tell_outcome(now);
     case Step::kEnding:
-      if (crash_.empty()) return tell_outcome(now);
-      return revive(std::exchange(crash_, ""), now);  // the engine has ended, too
+      if (!crash_) return tell_outcome(now);
+      return revive(now);  // the engine has ended, too
     case Step::kReviving:
     case Step::kRecovering:
       log::error("the new engine {} before it could serve", how);
-      return revive(std::exchange(crash_, ""), now);
+      return revive(now);
     case Step::kLettingGo:
       // The engine has been told to exit, and the state of its VMs is lost with the heir.
       log::error("the new engine {} after it had taken over", how);

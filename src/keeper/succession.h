@@ -35,6 +35,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/instant.h"
@@ -44,13 +45,18 @@
 
 namespace paravane::keeper {
 
+struct Crash {
+  std::string how;            // for people: "was killed by signal 11 (SEGV)"
+  bool came_from_outside{};   // nothing that the engine did for a VM can have been the cause
+};
+
 // What the keeper does for a Succession. The calls do not block.
 class SuccessionHands {
  public:
   virtual ~SuccessionHands() = default;
-  // `crash`: how the engine before it ended; empty: it is to be replaced. Errors: any; the message
-  // says what could not be started.
-  virtual Status start_heir(const std::string& crash) = 0;
+  // `crash`: of the engine before it; null: it is to be replaced. Errors: any; the message says what
+  // could not be started.
+  virtual Status start_heir(const Crash* crash) = 0;
   // False: the other process does not read.
   virtual bool tell_engine(const privsep::Note& note) = 0;
   virtual bool tell_heir(const privsep::Note& note) = 0;
@@ -86,10 +92,10 @@ class Succession {
   void on_engine_note(const privsep::Note& note, Instant now);
   void on_heir_note(const privsep::Note& note, Instant now);
 
-  // The process has ended, and does not exist any more. `how` is for people. True: its end belongs
-  // to the upgrade, or another engine is being started; false: the keeper has no engine.
-  // `may_go_on`: the end was not wanted, and another engine may take its place.
-  bool on_engine_ended(const std::string& how, bool may_go_on, Instant now);
+  // The process has ended, and does not exist any more. True: its end belongs to the upgrade, or
+  // another engine is being started; false: the keeper has no engine. `may_go_on`: the end was not
+  // wanted, and another engine may take its place.
+  bool on_engine_ended(const Crash& crash, bool may_go_on, Instant now);
   void on_heir_ended(const std::string& how, Instant now);
 
   // No engine can be started in place of the one that has ended.
@@ -125,7 +131,7 @@ class Succession {
   // Ends the heir, and tells the engine `outcome` afterwards.
   void end_heir(std::string outcome);
   void fail_with(const std::string& cause);
-  void revive(const std::string& crash, Instant now);
+  void revive(Instant now);
   void on_ready_to_recover(const std::string& text, Instant now);
   void serve_with_heir();
   void tell_outcome(Instant now);
@@ -139,7 +145,7 @@ class Succession {
   Instant earliest_{};  // of the next upgrade
   bool only_check_ = false;
   std::string outcome_;
-  std::string crash_;  // how the last engine ended
+  std::optional<Crash> crash_;  // there is no engine
   int recoveries_ = 0;
   Instant last_recovery_{};
   LimitedLog ignored_;

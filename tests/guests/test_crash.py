@@ -63,33 +63,28 @@ class Crashed(unittest.TestCase):
 
     def test_1_programs_end_and_the_driver_is_loaded_again(self):
         rig = self.rig
-        rig.shell(1, NVME_SERVE)
-        rig.shell(2, NVME_CONNECT)
-        rig.shell(2, "mkfs.ext4 -q /dev/nvme0n1 && mkdir -p /mnt && mount /dev/nvme0n1 /mnt && dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null && sync")
-        words = ["ib_write_bw", *DEVICE, "-F", "-D", "300", "-q", "4"]
-        server = rig.spawn(1, *words, timeout=400)
-        rig.wait_listening(1, 18515)
-        client = rig.spawn(2, *words, rig.address_of(1), timeout=400)
-        sent = rig.stats("vm2")["writes" if "writes" in rig.stats("vm2") else "sends"]
-        time.sleep(2)
-        pids = [adapter.get("pid") for adapter in rig.adapters()]
+        words = ["ib_write_bw", *DEVICE, "-F", "-D", "300", "-q", "50"]
+        programs = []
+        for port in range(18515, 18519):
+            server = rig.spawn(1, *words, "-p", str(port), timeout=400)
+            rig.wait_listening(1, port)
+            programs += [server, rig.spawn(2, *words, "-p", str(port), rig.address_of(1), timeout=400)]
+        wait_for("all queue pairs", lambda: rig.stats("vm2")["queue_pairs"] > 200, 60)
+        pids = [adapter["pid"] for adapter in rig.adapters()]
         took = rig.kill_engine()
-        self.assertEqual([adapter.get("pid") for adapter in rig.adapters()], pids, "a VMM was disconnected")
-        self.assertEqual(rig.states(), ["attached"] * 2)
+        self.assertEqual([adapter["pid"] for adapter in rig.adapters()], pids, "a VMM was disconnected")
+        self.assertEqual(rig.states(), ["lost"] * 2)
         for vm in 1, 2:
             began = time.monotonic()
             code, text = rig.spawn(vm, "ib_write_bw", *DEVICE, "-F", "-n", "1").finish(60)
             self.assertNotEqual(code, 0, text)
             self.assertLess(time.monotonic() - began, AT_ONCE_S, text)
-        for program in client, server:
+        for program in reversed(programs):
             program.end()
-        rig.shell(2, "umount -l /mnt; nvme disconnect -n disk 2>/dev/null || echo 1 >/sys/class/nvme/nvme0/delete_controller 2>/dev/null; "
-                     "modprobe -r nvme-rdma", timeout=200)
-        rig.shell(1, "rm -f /sys/kernel/config/nvmet/ports/1/subsystems/disk; rmdir /sys/kernel/config/nvmet/ports/1; modprobe -r nvmet-rdma", timeout=200)
         times = [self.reload(vm) for vm in (1, 2)]
         self.assertEqual(rig.states(), ["active"] * 2)
         self.ping()
-        print(f"guests: another engine after {took:.2f} s, the adapters back {times} s after modprobe -r; {sent}", flush=True)
+        print(f"guests: another engine after {took:.2f} s, the adapters back {times} s after modprobe -r", flush=True)
 
     def test_2_unbound_and_bound_again(self):
         self.rig.kill_engine()
@@ -98,14 +93,7 @@ class Crashed(unittest.TestCase):
                             "echo $function >/sys/bus/pci/drivers/vmw_pvrdma/bind")
         self.ping()
 
-    def test_3_a_guest_boots_again(self):
-        self.rig.kill_engine()
-        self.rig.lab("reboot", "1")
-        self.reload(2)
-        self.assertEqual(self.rig.states(), ["active"] * 2)
-        self.ping()
-
-    def test_4_time_and_again(self):
+    def test_3_time_and_again(self):
         """Also while the driver is being loaded: QEMU stays connected, and it can be loaded afterwards."""
         for delay in 0.0, 0.02, 0.05, 0.1, 0.2, 0.4:
             job = self.rig.spawn(1, "sh", "-c", "modprobe -r vmw_pvrdma; modprobe vmw_pvrdma", timeout=100)
@@ -114,6 +102,17 @@ class Crashed(unittest.TestCase):
             job.finish(60)
             self.reload(1)
         self.reload(2)
+        self.ping()
+
+    def test_4_a_guest_boots_again(self):
+        """What its kernel itself had under way, as for NVMe-oF or the connection manager, ends with it."""
+        rig = self.rig
+        rig.shell(1, NVME_SERVE)
+        rig.shell(2, NVME_CONNECT)
+        rig.kill_engine()
+        for vm in 1, 2:
+            rig.lab("reboot", "--hard", str(vm))
+        wait_for("both adapters", lambda: rig.states() == ["active"] * 2, 60)
         self.ping()
 
 
