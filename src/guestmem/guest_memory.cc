@@ -286,6 +286,28 @@ bool GuestMemory::Range::large_without_file() const {
   return file == nullptr && size > kRemarkableRange;
 }
 
+bool GuestMemory::shows_file(GuestAddr from, std::uint64_t size) const {
+  owner_.check();
+  const std::uint64_t first = from.value;
+  const std::uint64_t last = last_of(first, size);
+  auto range = ranges_.upper_bound(first);
+  if (range != ranges_.begin()) {
+    const auto before = std::prev(range);
+    if (last_of(before->first, before->second.size) >= first) range = before;
+  }
+  for (; range != ranges_.end() && range->first <= last; ++range) {
+    if (range->second.file != nullptr) return true;
+  }
+  return false;
+}
+
+bool GuestMemory::shows_device_memory() const {
+  owner_.check();
+  return std::any_of(ranges_.lower_bound(kRemarkableRange), ranges_.end(), [](const auto& range) {
+    return range.second.file == nullptr && allows(range.second.rights, Rights::kWrite);
+  });
+}
+
 std::uint64_t GuestMemory::mapped_file_bytes() const {
   std::uint64_t sum = 0;
   for (const File& entry : files_) sum += entry.file->facts().mapped_bytes();

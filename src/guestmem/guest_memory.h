@@ -172,6 +172,11 @@ class GuestMemory {
   // For diagnosis: whether a range above 1 MiB has no file.
   bool has_range_without_file() const { return large_without_file_ != 0; }
 
+  // Whether any of [from, from+size) has a file, and whether a range above the first MiB can be
+  // written and has none, as memory of other devices. Both look at ranges one by one.
+  bool shows_file(GuestAddr from, std::uint64_t size) const;
+  bool shows_device_memory() const;
+
   struct Usage {
     std::uint32_t ranges = 0;
     std::uint32_t files = 0;
