@@ -16,6 +16,7 @@ constexpr std::size_t kClassCode = 0x09;
 constexpr std::size_t kCacheLine = 0x0C;
 constexpr std::size_t kLatency = 0x0D;
 constexpr std::size_t kFirstBar = 0x10;
+constexpr std::size_t kBarBytes = 6 * 4;
 constexpr std::size_t kSubsystemVendor = 0x2C;
 constexpr std::size_t kSubsystem = 0x2E;
 constexpr std::size_t kCapabilities = 0x34;
@@ -117,6 +118,13 @@ ConfigSpace::Effects ConfigSpace::write(std::uint64_t offset, std::span<const st
   }
   effects.bus_master_moved = bus_master() != was_master;
   return effects;
+}
+
+bool ConfigSpace::has_address() const {
+  for (std::size_t at = kFirstBar; at < kFirstBar + kBarBytes; ++at) {
+    if ((bytes_[at] & writable_[at]) != 0) return true;
+  }
+  return false;
 }
 
 bool ConfigSpace::bus_master() const {

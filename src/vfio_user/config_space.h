@@ -38,6 +38,8 @@ class ConfigSpace {
   Effects write(std::uint64_t offset, std::span<const std::byte> in);
 
   bool bus_master() const;
+  // Whether any BAR was given an address.
+  bool has_address() const;
 
   void save(state::Writer& out) const;
   // A bit that software may not change, and that is not as after power-on, refuses the state.

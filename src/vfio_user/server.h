@@ -117,6 +117,10 @@ class Server {
   virtual void abandon() = 0;
 
   virtual bool attached() const = 0;
+  // Whether the guest goes on with a function that it has not configured, because its VMM has
+  // loaded a state without that of the function (lost_configuration.h). It becomes true in a
+  // timer's turn, and false when the function is configured, reset or has no VMM.
+  virtual bool configuration_lost() const = 0;
   // The process id of the attached VMM, from SO_PEERCRED; 0: none.
   virtual int peer_pid() const = 0;
   virtual const ServerCounters& counters() const = 0;

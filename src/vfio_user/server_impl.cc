@@ -31,6 +31,7 @@ ServerImpl::ServerImpl(ServerConfig config, Listener listener, const Parts& part
     : config_(std::move(config)),
       parts_(parts),
       function_(parts.device, parts.memory, parts.interrupts, counters_),
+      lost_configuration_(function_.config(), parts.memory, parts.timers),
       listener_(std::move(listener)),
       refused_clients_(parts.loop, parts.timers, parts.clock) {}
 
@@ -166,6 +167,10 @@ void ServerImpl::on_request(Request& request) {
   note_change(request);
   if (session.memory_is_private()) warn_of_private_memory();
   if (request.command() == Command::kDmaUnmap) runs_in_memory([this] { expire_files_soon(); });
+  if (handled) {
+    runs_in_memory(
+        [&] { lost_configuration_.look(request.command(), session.memory_is_private(), now()); });
+  }
   if (handled && *handled == Answer::kLater) {
     if (!answered) {
       owed_ = Owed{.token = token, .request = request.header, .since = now()};
@@ -304,6 +309,7 @@ void ServerImpl::leave() {
   client_.reset();
   owed_.reset();
   changed_ = false;
+  lost_configuration_.forget();
   if (!was_attached) return;  // the device has not heard of it
   if (keeps()) config_.keeping.keeper->keep_attachment();
 

@@ -23,6 +23,7 @@
 #include "vfio_user/connection.h"
 #include "vfio_user/function.h"
 #include "vfio_user/listener.h"
+#include "vfio_user/lost_configuration.h"
 #include "vfio_user/refused_clients.h"
 #include "vfio_user/server.h"
 #include "vfio_user/session.h"
@@ -48,6 +49,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   static constexpr state::Tag kListener{1};
 
   bool attached() const override { return client_ && client_->session.negotiated(); }
+  bool configuration_lost() const override { return lost_configuration_.lost(); }
   int peer_pid() const override { return client_ ? client_->pid : 0; }
   const ServerCounters& counters() const override { return counters_; }
   void disconnect(const std::string& reason) override;
@@ -108,6 +110,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   bool saves_client() const;
   void save_client(state::Writer& out, state::Descriptors& descriptors) const;
   void save_attachment(state::Writer& out) const;
+  void save_owed(state::Writer& out) const;
   void load_client(state::Reader& in, state::Descriptors& descriptors);
   void load_kept(state::Reader& in);
   static void end_client(state::Reader& in, state::Descriptors& descriptors);
@@ -123,6 +126,7 @@ class ServerImpl final : public Server, private Connection::Owner {
   Parts parts_;
   ServerCounters counters_;
   Function function_;
+  LostConfiguration lost_configuration_;
   Listener listener_;
   RefusedClients refused_clients_;
   std::optional<Client> client_;

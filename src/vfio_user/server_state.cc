@@ -36,6 +36,7 @@ constexpr Tag kKept{4};        // instead of kConnection, of a process that may 
 constexpr Tag kSession{1};
 constexpr Tag kFunction{2};
 constexpr Tag kOwed{3};  // none: the device has deferred no response
+constexpr Tag kLostConfiguration{4 | state::kMayBeSkipped};  // none: nothing is expected
 
 // Of a response that is owed. Its token is the last.
 constexpr Tag kOwedRequest{1};
@@ -107,7 +108,11 @@ void ServerImpl::save_attachment(Writer& out) const {
     const Writer::Group group(out, kFunction);
     function_.save(out);
   }
-  if (!owed_) return;
+  if (owed_) save_owed(out);
+  lost_configuration_.save(out, kLostConfiguration);
+}
+
+void ServerImpl::save_owed(Writer& out) const {
   assert(std::to_underlying(owed_->token) == last_token_);
   const Writer::Group group(out, kOwed);
   out.bytes(kOwedRequest, std::as_bytes(std::span(&owed_->request, 1)));
@@ -191,6 +196,7 @@ void ServerImpl::load_attachment(Reader& in) {
     owed_ = owed;
     client_->connection.hold();
   }
+  lost_configuration_.load(in, kLostConfiguration, client_->session.memory_is_private(), now());
   in.end();
   in.expect(owed_.has_value() || !function_.resetting(), "no request resets the device");
 }
@@ -216,6 +222,7 @@ void ServerImpl::abandon() {
   client_.reset();
   owed_.reset();
   leaving_.reset();
+  lost_configuration_.forget();
 }
 
 }  // namespace paravane::vfio_user
