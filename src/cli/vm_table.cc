@@ -17,7 +17,7 @@ namespace {
 using vmm::Runner;
 
 bool has_vmm(const model::AdapterStatus& adapter) {
-  return adapter.state == model::VmState::kAttached || adapter.state == model::VmState::kActive;
+  return model::has_vmm(adapter.state);
 }
 
 // Of the VMM; 0: none is known.
@@ -56,6 +56,10 @@ std::string power_of(const model::VmStatus& vm, const Runner& runner) {
 }
 
 std::string problem_of(const model::AdapterStatus& adapter, const Runner& runner) {
+  if (adapter.state == model::VmState::kDead) {
+    const std::string dead(model::kDeadAdapter);
+    return adapter.problem.empty() ? dead : adapter.problem + "; " + dead;
+  }
   const bool lost =
       runner.state == Runner::State::kRunning && adapter.state == model::VmState::kDetached;
   if (!adapter.problem.empty() || !lost) return adapter.problem;

@@ -75,6 +75,18 @@ TEST(VmJson, IsTheObjectOfTheApiWithPowerAndProblems) {
   EXPECT_EQ(json.at("adapters")[1].at("problem"), "x");
 }
 
+TEST(VmTable, SaysWhatHelpsAnAdapterThatIsDeadToItsGuest) {
+  model::VmStatus vm = some_vm();
+  vm.adapters[0].state = model::VmState::kDead;
+  vm.adapters[1].state = model::VmState::kDead;
+  const std::string text = rows(vm, {State::kOff, 0});
+  EXPECT_THAT(text, HasSubstr("db1,dead,1,"));
+  EXPECT_THAT(text, HasSubstr("reboot the guest"));
+  EXPECT_THAT(text, HasSubstr("/sys/bus/pci/rescan"));
+  EXPECT_THAT(text, HasSubstr("x; its VMM has reset it")) << "beside what else is wrong";
+  EXPECT_EQ(power_of(vm, {State::kOff, 0}), "attached");
+}
+
 TEST(VmTable, SaysWhenAVmRunsWithoutItsAdapter) {
   model::VmStatus vm = some_vm();
   vm.adapters[0] = {.socket = "/a"};

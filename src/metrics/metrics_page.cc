@@ -126,12 +126,15 @@ void add_vm(const VmMetrics& vm, FamilySet& families) {
     const model::AdapterSpec& adapter = spec.adapters[i];
     const model::VmState state = vm.status.adapters[i].state;
     const MetricLabels labels = {{"vm", spec.name}, {"adapter", std::to_string(adapter.number)}};
-    const bool attached = state == model::VmState::kAttached || state == model::VmState::kActive;
-    families.gauge("paravane_adapter_attached", "Whether a VMM is attached", labels, attached);
+    families.gauge("paravane_adapter_attached", "Whether a VMM is attached", labels,
+                   model::has_vmm(state));
     families.gauge("paravane_adapter_active", "Whether the guest's driver is running", labels,
                    state == model::VmState::kActive);
     families.gauge("paravane_adapter_failed", "Whether creation of the adapter failed", labels,
                    state == model::VmState::kFailed);
+    families.gauge("paravane_adapter_dead",
+                   "Whether the guest goes on without having configured the adapter", labels,
+                   state == model::VmState::kDead);
     families.gauge("paravane_adapter_connected", "Whether the adapter is connected to the switch",
                    labels, adapter.connected);
     add_infiniband(vm, i, families);

@@ -85,6 +85,14 @@ TEST_F(MetricsPage, SaysWhyAPathIsTakenAndWhyNativeEndpointsAreNotReached) {
                                 "reason=\"\"} 1"));
 }
 
+TEST_F(MetricsPage, AnAdapterThatIsDeadToItsGuestIsStillAttached) {
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_dead{vm=\"db1\",adapter=\"1\"} 0"));
+  snapshot.vms[0].status.adapters[0].state = model::VmState::kDead;
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_dead{vm=\"db1\",adapter=\"1\"} 1"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_attached{vm=\"db1\",adapter=\"1\"} 1"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_adapter_active{vm=\"db1\",adapter=\"1\"} 0"));
+}
+
 TEST_F(MetricsPage, CountsWaysThroughRoutersByWhatProbesSay) {
   EXPECT_THAT(page(), Not(HasSubstr("paravane_adapter_routed_ways")));
   snapshot.vms[0].adapters[0]->routed_ways = {{"answered", 2}, {"unanswered", 1}};

@@ -142,13 +142,18 @@ std::string_view to_string(VmState state) {
     case VmState::kAttached: return "attached";
     case VmState::kActive: return "active";
     case VmState::kFailed: return "failed";
+    case VmState::kDead: return "dead";
   }
   return "unknown";
 }
 
+bool has_vmm(VmState state) {
+  return state == VmState::kAttached || state == VmState::kActive || state == VmState::kDead;
+}
+
 std::optional<VmState> parse_vm_state(std::string_view text) {
-  for (const VmState state :
-       {VmState::kDetached, VmState::kAttached, VmState::kActive, VmState::kFailed}) {
+  for (const VmState state : {VmState::kDetached, VmState::kAttached, VmState::kActive,
+                              VmState::kFailed, VmState::kDead}) {
     if (to_string(state) == text) return state;
   }
   return std::nullopt;

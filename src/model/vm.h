@@ -143,8 +143,19 @@ enum class VmState : std::uint8_t {
   kAttached,  // a VMM is connected, the guest's driver is not running
   kActive,    // the guest's driver has activated the device
   kFailed,    // the adapter could not be made; see AdapterStatus::problem
+  kDead,  // a VMM is connected, and its guest goes on with an adapter that it has not configured
 };
 std::string_view to_string(VmState state);
+// Whether a VMM is connected.
+bool has_vmm(VmState state);
+// What is known of an adapter in state kDead, and the cures, which the guest has to take.
+inline constexpr std::string_view kDeadCure =
+    "echo 1 >/sys/bus/pci/devices/ADDRESS/remove; echo 1 >/sys/bus/pci/rescan";
+inline constexpr std::string_view kDeadAdapter =
+    "its VMM has reset it and loaded a state of the guest without that of the adapter, as by a "
+    "migration or a snapshot of QEMU's own; reboot the guest, or in the guest, with the adapter's "
+    "ADDRESS of lspci -D: echo 1 >/sys/bus/pci/devices/ADDRESS/remove; echo 1 "
+    ">/sys/bus/pci/rescan";
 std::optional<VmState> parse_vm_state(std::string_view text);
 
 // How an adapter reaches native RoCE endpoints.

@@ -107,6 +107,7 @@ void check_socket(const Adapter& adapter, CheckRows& rows) {
     case VmState::kDetached: return rows.ok(check, status.socket + ", free");
     case VmState::kAttached:
     case VmState::kActive:
+    case VmState::kDead:
       return rows.ok(check, fmt::format("{}, in use by the running VM (process {})", status.socket,
                                         status.pid));
   }
@@ -184,6 +185,11 @@ void check_guest(const Adapter& adapter, CheckRows& rows) {
                        "not detected yet: the guest needs 64-bit Linux with vmw_pvrdma "
                        "(/usr/share/doc/paravane/docs/guest.md)",
                        "modprobe vmw_pvrdma   # in the guest");
+    case VmState::kDead:
+      return rows.fail(check,
+                       "the guest has not configured the adapter since its VMM reset it and loaded "
+                       "a state of the guest, as by a migration or a snapshot of QEMU's own",
+                       fmt::format("{}   # in the guest; lspci -D has ADDRESS", kDeadCure));
     case VmState::kDetached:
     case VmState::kFailed:
       return rows.ok(check,

@@ -136,6 +136,17 @@ TEST(VmCheck, Socket) {
             stopping(check, "No space left", "paravane vm set db1 --hw-version 21"));
 }
 
+TEST(VmCheck, AnAdapterThatIsDeadToItsGuest) {
+  VmCheckFacts facts = good_facts();
+  facts.vm.adapters[0].state = VmState::kDead;
+  facts.vm.adapters[0].pid = 77;
+  const CheckRow row = row_of(facts, "Adapter 1: guest driver");
+  EXPECT_EQ(row.verdict, Verdict::kFailed);
+  EXPECT_THAT(row.cure, ::testing::StartsWith(std::string(kDeadCure)));
+  EXPECT_EQ(row_of(facts, "Adapter 1: socket").verdict, Verdict::kOk);
+  EXPECT_EQ(row_of(facts, "Adapter 1: NIC").verdict, Verdict::kOk) << "its tap is well";
+}
+
 TEST(VmCheck, Link) {
   VmCheckFacts facts = good_facts();
   EXPECT_FALSE(has_row(facts, "Adapter 1: link"));

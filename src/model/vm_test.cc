@@ -126,8 +126,8 @@ TEST(VmLimits, MustBePowersOfTwoWhereTheGuestNeedsIt) {
 }
 
 TEST(VmWords, CanBeReadBack) {
-  for (const VmState state :
-       {VmState::kDetached, VmState::kAttached, VmState::kActive, VmState::kFailed}) {
+  for (const VmState state : {VmState::kDetached, VmState::kAttached, VmState::kActive,
+                              VmState::kFailed, VmState::kDead}) {
     EXPECT_EQ(parse_vm_state(to_string(state)), state);
   }
   for (const Doorbells doorbells : {Doorbells::kMapped, Doorbells::kTrapped}) {

@@ -52,7 +52,9 @@ std::string format_gid(const verbs::Gid& gid) {
 
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};
-  return {.state = port.device().active() ? model::VmState::kActive : model::VmState::kAttached,
+  const model::VmState running =
+      port.device().active() ? model::VmState::kActive : model::VmState::kAttached;
+  return {.state = port.server().configuration_lost() ? model::VmState::kDead : running,
           .pid = port.server().peer_pid()};
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "model/vm.h"
+
 namespace paravane::worker {
 namespace {
 
@@ -32,6 +34,7 @@ PortWatch::PortWatch(model::AdapterName adapter, Speech speech)
 void PortWatch::look(const Sight& sight, const verbs::PathUse& paths, Instant now) {
   bool all = look_at_vmm(sight, now);
   all = look_at_port(sight, now) && all;
+  all = look_at_life(sight, now) && all;
   all = look_at_counts(sight, now) && all;
   all = look_at_paths(paths, now) && all;
   all = look_at_probes(sight, now) && all;
@@ -97,6 +100,28 @@ bool PortWatch::look_at_port(const Sight& sight, Instant now) {
   }
   told_.active = sight.active;
   told_.linked = sight.linked;
+  return true;
+}
+
+bool PortWatch::look_at_life(const Sight& sight, Instant now) {
+  if (sight.dead == told_.dead) return true;
+  if (!sight.attached) {  // its VMM took it along
+    told_.dead = false;
+    return true;
+  }
+  const std::string_view problem = model::kDeadAdapter;
+  if (!say(states_,
+           {.type = sight.dead ? "adapter.dead" : "adapter.revived",
+            .severity = sight.dead ? model::Severity::kError : model::Severity::kInfo,
+            .fields = {{"reason", sight.dead ? std::string(problem) : std::string()}},
+            .text = sight.dead ? fmt::format("{} is dead: {}", name_, problem)
+                               : fmt::format("{} is not dead any more: its guest has configured it "
+                                             "or was reset",
+                                             name_)},
+           now)) {
+    return false;
+  }
+  told_.dead = sight.dead;
   return true;
 }
 

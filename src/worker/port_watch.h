@@ -41,6 +41,7 @@ class PortWatch {
     bool attached = false;       // a VMM is
     int pid = 0;                 // of it
     bool active = false;         // the guest's driver runs
+    bool dead = false;           // to a guest whose state was loaded without the adapter's
     bool linked = true;          // to the switch
     std::uint64_t errors = 0;    // completions with an error
     std::uint64_t refusals = 0;  // for a quota
@@ -88,6 +89,7 @@ class PortWatch {
   // False: the limit suppressed the event; look() reports the change later.
   bool say(LogLimit& limit, model::Event event, Instant now);
   bool look_at_vmm(const Sight& sight, Instant now);
+  bool look_at_life(const Sight& sight, Instant now);
   bool look_at_port(const Sight& sight, Instant now);
   bool look_at_counts(const Sight& sight, Instant now);
   bool look_at_paths(const verbs::PathUse& paths, Instant now);

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "model/vm.h"
+
 namespace paravane::worker {
 namespace {
 
@@ -172,6 +174,30 @@ TEST_F(PortWatchTest, WhatAGuestCausesAtRoutersIsKeptBackButTheLastWordIsTrue) {
   EXPECT_EQ(told, 10u);
   now_ += 10s;
   EXPECT_THAT(look({.probe_changes = probe_changes_}), ElementsAre("path.unanswered"));
+}
+
+TEST_F(PortWatchTest, AnAdapterThatIsDeadToItsGuestIsToldOnceAndWhenItLivesAgain) {
+  look({.attached = true, .pid = 7});
+  EXPECT_THAT(look({.attached = true, .pid = 7, .dead = true}), ElementsAre("adapter.dead"));
+  EXPECT_EQ(events_[0].severity, model::Severity::kError);
+  EXPECT_EQ(events_[0].fields.at("reason"), model::kDeadAdapter);
+  EXPECT_THAT(look({.attached = true, .pid = 7, .dead = true}), IsEmpty());
+  EXPECT_THAT(look({.attached = true, .pid = 7}), ElementsAre("adapter.revived"));
+  EXPECT_EQ(events_[0].severity, model::Severity::kInfo);
+  look({.attached = true, .pid = 7, .dead = true});
+  EXPECT_THAT(look({}), ElementsAre("vm.detached")) << "with its VMM";
+  EXPECT_THAT(look({.attached = true, .pid = 8}), ElementsAre("vm.attached"));
+}
+
+TEST_F(PortWatchTest, AGuestThatDiesAgainAndAgainIsKeptBack) {
+  look({.attached = true, .pid = 7});
+  std::size_t told = 0;
+  for (int i = 0; i < 101; ++i) {
+    told += look({.attached = true, .pid = 7, .dead = i % 2 == 0}).size();
+  }
+  EXPECT_EQ(told, 19u);  // with the attachment, what a guest and its VMM may cause
+  now_ += 10s;
+  EXPECT_EQ(look({.attached = true, .pid = 7, .dead = false}).size(), 1u);
 }
 
 TEST_F(PortWatchTest, AFailureIsToldOnceForEachVmm) {

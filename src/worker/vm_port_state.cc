@@ -125,6 +125,7 @@ Status VmPort::load(PortParcel& inherited) {
   watch_.begin({.attached = server_->attached(),
                 .pid = server_->peer_pid(),
                 .active = device_->active(),
+                .dead = server_->configuration_lost(),
                 .linked = config_.connected});
   tell_lost_ = device_->lost();
   if (exchange_) exchange_->mark_turn(false);
