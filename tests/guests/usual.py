@@ -47,6 +47,8 @@ USUAL = {
     "DaemonStop": NONE,
     "Upgraded": ALL,
     "UpgradedBesideANativeEndpoint": ALL,
+    "LoadedStates": ALL,
+    "Crashed": ALL,
     "Events": "new_address* port_goes*",
     "DeviceIsTakenAway": NONE,
     "HostFaults": "a_daemon_is_killed* frames_are_lost",
