@@ -56,9 +56,10 @@ std::string power_of(const model::VmStatus& vm, const Runner& runner) {
 }
 
 std::string problem_of(const model::AdapterStatus& adapter, const Runner& runner) {
-  if (adapter.state == model::VmState::kDead) {
-    const std::string dead(model::kDeadAdapter);
-    return adapter.problem.empty() ? dead : adapter.problem + "; " + dead;
+  if (adapter.state == model::VmState::kDead || adapter.state == model::VmState::kLost) {
+    const std::string why(adapter.state == model::VmState::kDead ? model::kDeadAdapter
+                                                                 : model::kLostAdapter);
+    return adapter.problem.empty() ? why : adapter.problem + "; " + why;
   }
   const bool lost =
       runner.state == Runner::State::kRunning && adapter.state == model::VmState::kDetached;

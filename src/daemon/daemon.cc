@@ -75,6 +75,7 @@ Daemon::Daemon(settings::Config config, std::string config_file, settings::Engin
                }),
       estate_(std::move(lines.estate)),
       crash_(std::move(lines.crash)),
+      crash_from_outside_(lines.crash_from_outside),
       dialer_([this](const privsep::Note& note) { keeper_.send(note); }) {
   if (lines.holder) kept_.emplace(std::move(lines.holder));
 }
@@ -115,6 +116,7 @@ Status Daemon::take_over(UniqueFd estate) {
   auto inheritance = line.receive();
   if (!inheritance) refuse(inheritance.error().message);
   inheritance->is_kept = !crash_.empty();
+  inheritance->blames_nothing = crash_from_outside_;
   UniqueFd listener = std::move(inheritance->api);
   const std::int64_t frozen_at = inheritance->frozen_at;
   const bool is_missing = !listener && !crash_.empty();  // killed before it was kept

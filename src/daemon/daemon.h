@@ -43,6 +43,7 @@ class Daemon {
     UniqueFd holder{};  // none: nothing is kept
     UniqueFd estate{};
     std::string crash{};  // how the engine before this one ended; empty: it did not, or is alive
+    bool crash_from_outside = false;  // no VM can have been the cause of it
   };
   Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
          Lines lines);
@@ -92,6 +93,7 @@ class Daemon {
   std::optional<host::KeptEstate> kept_;  // none: nothing is kept of this engine
   UniqueFd estate_;                       // of an engine that is to replace another
   std::string crash_;                     // how that one ended; empty: it is alive
+  bool crash_from_outside_;
   struct Demand {
     std::string heir;  // HeirFacts
     UniqueFd line;

@@ -54,6 +54,7 @@ struct Options {
   bool check_config = false;
   std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: not an heir
   std::string crash;       // of the engine before the heir; empty: it is alive
+  bool crash_from_outside = false;
   std::filesystem::path program;  // this one
 };
 
@@ -254,7 +255,8 @@ int run_heir(const Options& options) {
                 {.keeper = std::move(link),
                  .holder = std::move(holder),
                  .estate = std::move(estate),
-                 .crash = options.crash});
+                 .crash = options.crash,
+                 .crash_from_outside = options.crash_from_outside});
   return to_int(daemon.run());
 }
 
@@ -290,6 +292,7 @@ int parse_and_run(int argc, char** argv) {
   app.add_flag("--check-config", options.check_config, "Check the configuration file, then exit");
   app.add_option("--heir", options.heir)->group("");  // hidden: for the keeper
   app.add_option("--after-crash", options.crash)->group("");
+  app.add_flag("--from-outside", options.crash_from_outside)->group("");
   app.footer(
       "Examples:\n"
       "  paravaned\n"

@@ -1,5 +1,5 @@
 // Shelf is what a holder holds: parcels by their names. A parcel takes the place of the one of the
-// same name, and one without bytes and descriptors only takes it away.
+// same name, and one without bytes and descriptors only removes it.
 //
 // One thread.
 

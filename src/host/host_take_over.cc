@@ -112,7 +112,8 @@ model::ApiResult<void> Host::adopt_port(const model::VmSpec& spec,
   return adopt_parcel(spec, adapter,
                       {.adapter = name,
                        .state = std::move(*state),
-                       .descriptors = std::move(given.mapped().descriptors)});
+                       .descriptors = std::move(given.mapped().descriptors),
+                       .may_be_blamed = !inheritance_->blames_nothing});
 }
 
 // What was kept of an adapter may be too old, or wrong: one that is refused loses its VMM, and
@@ -139,6 +140,7 @@ model::ApiResult<void> Host::take_up_port(const model::VmSpec& spec,
                                     {.adapter = name,
                                      .state = std::move(*state),
                                      .descriptors = std::move(copies),
+                                     .may_be_blamed = false,
                                      .cut_off = true});
   if (!cut_off) changes_.error("{}: {}", to_string(name), cut_off.error().message);
   return {};

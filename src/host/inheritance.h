@@ -30,6 +30,8 @@ struct Inheritance {
   // Of an engine that was killed: it is what was kept of it, and whatever cannot be taken over is
   // left out.
   bool is_kept = false;
+  // Its end is no VM's fault, whichever it served then.
+  bool blames_nothing = false;
   std::int64_t frozen_at = 0;                          // of kFrozenParcel; 0: it was not said
   UniqueFd api;                                        // the listening socket
   std::map<std::string, UniqueFd, std::less<>> locks;  // by the names of their parcels

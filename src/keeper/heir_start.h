@@ -23,9 +23,9 @@ std::filesystem::path own_program();
 
 struct HeirStart {
   std::filesystem::path program;
-  std::string config_file;  // as the heir shows it; empty: none
-  std::string config_text;  // what the keeper has read from it
-  UniqueFd holder_line;     // none: nothing is kept of this engine
+  std::string config_file;     // as the heir shows it; empty: none
+  std::string config_text;     // what the keeper has read from it
+  UniqueFd holder_line;        // none: nothing is kept of this engine
   std::optional<Crash> crash;  // of the engine before it; none: it is replaced
 };
 

@@ -26,6 +26,7 @@ namespace {
 // A compromised engine, or a process that it passed the line to, may send more than the service
 // manager should receive, and endlessly.
 constexpr int kNotesAtOnce = 64;
+constexpr int kMostHolders = 10;
 constexpr auto kPause = std::chrono::milliseconds(10);
 
 Instant now() {
@@ -199,8 +200,14 @@ void Keeper::look_for_holders_end() {
   int status = 0;
   auto& holder = holding_.holder;
   if (!holder || ::waitpid(holder->pid(), &status, WNOHANG) != holder->pid()) return;
-  log::error("the holder {}; it is started again", print_end(status));
   holder.reset();
+  if (++holders_ended_ > kMostHolders) {
+    return log::error(
+        "the holder {}, again, and is not started any more: VMs lose their adapter if "
+        "the engine is killed",
+        print_end(status));
+  }
+  log::error("the holder {}; it is started again", print_end(status));
   auto another = holding_.start_another();
   auto line = another ? another->new_engine() : std::unexpected(another.error());
   if (!line) {

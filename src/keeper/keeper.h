@@ -95,6 +95,7 @@ class Keeper : private SuccessionHands {
   std::unique_ptr<LocalSwitches> local_switches_;  // until watch()
   std::unique_ptr<privsep::MachineLooker> machine_;
   Holding holding_;
+  int holders_ended_ = 0;
   std::unique_ptr<EventLoop> loop_;
   EtcdService etcd_;
   std::unique_ptr<SwitchFollower> switches_;  // null: none are created

@@ -16,9 +16,9 @@
 // Until kTaken an upgrade can fail: the heir is ended, and only then the engine is told to go on.
 // After kTaken it can only succeed: the engine is ended, and only then the heir is told to go.
 //
-// An engine that ends without having been told to has crashed. Another one is started at once, and
-// gets what the holder has kept (holder/holder.h). So it is with one that ends after it was told to
-// exit, if its heir has ended, too.
+// An engine that ends without having been told to has crashed. The keeper starts another at once,
+// which gets what the holder has kept (holder/holder.h). So it is with one that ends after it was
+// told to exit, if its heir has ended, too.
 //
 //   (ended)              keeper                          heir
 //                          starts the heir --------------->
@@ -46,16 +46,16 @@
 namespace paravane::keeper {
 
 struct Crash {
-  std::string how;            // for people: "was killed by signal 11 (SEGV)"
-  bool came_from_outside{};   // nothing that the engine did for a VM can have been the cause
+  std::string how;           // for people: "was killed by signal 11 (SEGV)"
+  bool came_from_outside{};  // nothing that the engine did for a VM can have been the cause
 };
 
 // What the keeper does for a Succession. The calls do not block.
 class SuccessionHands {
  public:
   virtual ~SuccessionHands() = default;
-  // `crash`: of the engine before it; null: it is to be replaced. Errors: any; the message says what
-  // could not be started.
+  // `crash`: of the engine before it; null: it is to be replaced. Errors: any; the message says
+  // what could not be started.
   virtual Status start_heir(const Crash* crash) = 0;
   // False: the other process does not read.
   virtual bool tell_engine(const privsep::Note& note) = 0;

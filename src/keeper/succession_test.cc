@@ -23,8 +23,8 @@ using testing::IsEmpty;
 // Writes down what was done, in order.
 class FakeHands final : public SuccessionHands {
  public:
-  Status start_heir(const std::string& crash) override {
-    done.push_back(crash.empty() ? "start heir" : "start heir after it " + crash);
+  Status start_heir(const Crash* crash) override {
+    done.push_back(crash == nullptr ? "start heir" : "start heir after it " + crash->how);
     if (cannot_start) return fail(Errc::kIo, "cannot execute /usr/sbin/paravaned");
     heir = true;
     return {};
@@ -75,9 +75,11 @@ class SuccessionTest : public testing::Test {
     succession_.on_heir_ended("was killed by signal 9 (KILL)", now_);
   }
   // True: the keeper goes on.
-  bool engine_ends() { return succession_.on_engine_ended("exited with status 0", false, now_); }
+  bool engine_ends() {
+    return succession_.on_engine_ended({.how = "exited with status 0"}, false, now_);
+  }
   bool engine_crashes() {
-    return succession_.on_engine_ended("was killed by signal 11 (SEGV)", true, now_);
+    return succession_.on_engine_ended({.how = "was killed by signal 11 (SEGV)"}, true, now_);
   }
   void pass(Duration time) {
     now_ += time;
@@ -411,7 +413,7 @@ TEST_F(SuccessionTest, NeverHasTwoEnginesServe) {
         default:
           if (!engine || random() % 4 != 0) break;
           engine = false;
-          if (!one.on_engine_ended("ended", random() % 2 == 0, now)) i = 60;
+          if (!one.on_engine_ended({.how = "ended"}, random() % 2 == 0, now)) i = 60;
           break;
       }
       for (const std::string& done : hands.take()) {

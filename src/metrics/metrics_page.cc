@@ -135,6 +135,9 @@ void add_vm(const VmMetrics& vm, FamilySet& families) {
     families.gauge("paravane_adapter_dead",
                    "Whether the guest goes on without having configured the adapter", labels,
                    state == model::VmState::kDead);
+    families.gauge("paravane_adapter_lost",
+                   "Whether the guest's RDMA objects ended with an engine that was killed", labels,
+                   state == model::VmState::kLost);
     families.gauge("paravane_adapter_connected", "Whether the adapter is connected to the switch",
                    labels, adapter.connected);
     add_infiniband(vm, i, families);

@@ -143,17 +143,19 @@ std::string_view to_string(VmState state) {
     case VmState::kActive: return "active";
     case VmState::kFailed: return "failed";
     case VmState::kDead: return "dead";
+    case VmState::kLost: return "lost";
   }
   return "unknown";
 }
 
 bool has_vmm(VmState state) {
-  return state == VmState::kAttached || state == VmState::kActive || state == VmState::kDead;
+  return state == VmState::kAttached || state == VmState::kActive || state == VmState::kDead ||
+         state == VmState::kLost;
 }
 
 std::optional<VmState> parse_vm_state(std::string_view text) {
   for (const VmState state : {VmState::kDetached, VmState::kAttached, VmState::kActive,
-                              VmState::kFailed, VmState::kDead}) {
+                              VmState::kFailed, VmState::kDead, VmState::kLost}) {
     if (to_string(state) == text) return state;
   }
   return std::nullopt;

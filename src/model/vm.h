@@ -144,6 +144,7 @@ enum class VmState : std::uint8_t {
   kActive,    // the guest's driver has activated the device
   kFailed,    // the adapter could not be made; see AdapterStatus::problem
   kDead,  // a VMM is connected, and its guest goes on with an adapter that it has not configured
+  kLost,  // a VMM is connected; the objects of its guest's driver ended with an engine
 };
 std::string_view to_string(VmState state);
 // Whether a VMM is connected.
@@ -156,6 +157,12 @@ inline constexpr std::string_view kDeadAdapter =
     "migration or a snapshot of QEMU's own; reboot the guest, or in the guest, with the adapter's "
     "ADDRESS of lspci -D: echo 1 >/sys/bus/pci/devices/ADDRESS/remove; echo 1 "
     ">/sys/bus/pci/rescan";
+// The same of an adapter in state kLost.
+inline constexpr std::string_view kLostCure = "modprobe -r vmw_pvrdma; modprobe vmw_pvrdma";
+inline constexpr std::string_view kLostAdapter =
+    "its engine was killed, and the guest's RDMA objects with it; end the guest's programs that "
+    "use them, then, in the guest: modprobe -r vmw_pvrdma; modprobe vmw_pvrdma. If its kernel uses "
+    "them (NVMe-oF, NFS, the connection manager), reboot it";
 std::optional<VmState> parse_vm_state(std::string_view text);
 
 // How an adapter reaches native RoCE endpoints.

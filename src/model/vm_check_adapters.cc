@@ -108,6 +108,7 @@ void check_socket(const Adapter& adapter, CheckRows& rows) {
     case VmState::kAttached:
     case VmState::kActive:
     case VmState::kDead:
+    case VmState::kLost:
       return rows.ok(check, fmt::format("{}, in use by the running VM (process {})", status.socket,
                                         status.pid));
   }
@@ -185,6 +186,11 @@ void check_guest(const Adapter& adapter, CheckRows& rows) {
                        "not detected yet: the guest needs 64-bit Linux with vmw_pvrdma "
                        "(/usr/share/doc/paravane/docs/guest.md)",
                        "modprobe vmw_pvrdma   # in the guest");
+    case VmState::kLost:
+      return rows.fail(
+          check, "the guest's RDMA objects ended with an engine that was killed",
+          fmt::format("{}   # in the guest, after its programs have ended; or reboot it",
+                      kLostCure));
     case VmState::kDead:
       return rows.fail(check,
                        "the guest has not configured the adapter since its VMM reset it and loaded "

@@ -127,7 +127,7 @@ TEST(VmLimits, MustBePowersOfTwoWhereTheGuestNeedsIt) {
 
 TEST(VmWords, CanBeReadBack) {
   for (const VmState state : {VmState::kDetached, VmState::kAttached, VmState::kActive,
-                              VmState::kFailed, VmState::kDead}) {
+                              VmState::kFailed, VmState::kDead, VmState::kLost}) {
     EXPECT_EQ(parse_vm_state(to_string(state)), state);
   }
   for (const Doorbells doorbells : {Doorbells::kMapped, Doorbells::kTrapped}) {

@@ -24,6 +24,8 @@ struct PortParcel {
   model::AdapterName adapter;
   std::vector<std::byte> state;
   std::vector<UniqueFd> descriptors;  // owned; the state names them by their place
+  // It was kept of an engine that was killed, perhaps by what it did for this VM.
+  bool may_be_blamed = true;
   // It was kept of an engine that was killed, and this adapter is not served again: its VMM is
   // disconnected.
   bool cut_off = false;

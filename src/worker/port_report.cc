@@ -52,10 +52,11 @@ std::string format_gid(const verbs::Gid& gid) {
 
 PortState report_state(VmPort& port) {
   if (!port.server().attached()) return {};
-  const model::VmState running =
-      port.device().active() ? model::VmState::kActive : model::VmState::kAttached;
-  return {.state = port.server().configuration_lost() ? model::VmState::kDead : running,
-          .pid = port.server().peer_pid()};
+  model::VmState state = model::VmState::kAttached;
+  if (port.device().active()) state = model::VmState::kActive;
+  if (port.device().lost()) state = model::VmState::kLost;
+  if (port.server().configuration_lost()) state = model::VmState::kDead;
+  return {.state = state, .pid = port.server().peer_pid()};
 }
 
 model::CounterGroup report_counters(std::string name, const CounterSet& set) {

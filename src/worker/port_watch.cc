@@ -104,11 +104,25 @@ bool PortWatch::look_at_port(const Sight& sight, Instant now) {
 }
 
 bool PortWatch::look_at_life(const Sight& sight, Instant now) {
-  if (sight.dead == told_.dead) return true;
   if (!sight.attached) {  // its VMM took it along
     told_.dead = false;
+    told_.lost = false;
     return true;
   }
+  if (sight.lost != told_.lost) {
+    const std::string reason(sight.lost ? model::kLostAdapter : std::string_view());
+    if (!say(states_,
+             {.type = sight.lost ? "adapter.lost" : "adapter.recovered",
+              .severity = sight.lost ? model::Severity::kError : model::Severity::kInfo,
+              .fields = {{"reason", reason}},
+              .text = sight.lost ? fmt::format("{} is lost to its guest: {}", name_, reason)
+                                 : fmt::format("{} was reset by its guest's driver", name_)},
+             now)) {
+      return false;
+    }
+    told_.lost = sight.lost;
+  }
+  if (sight.dead == told_.dead) return true;
   const std::string_view problem = model::kDeadAdapter;
   if (!say(states_,
            {.type = sight.dead ? "adapter.dead" : "adapter.revived",

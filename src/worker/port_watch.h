@@ -41,6 +41,7 @@ class PortWatch {
     bool attached = false;       // a VMM is
     int pid = 0;                 // of it
     bool active = false;         // the guest's driver runs
+    bool lost = false;           // the objects of its guest's driver ended with an engine
     bool dead = false;           // to a guest whose state was loaded without the adapter's
     bool linked = true;          // to the switch
     std::uint64_t errors = 0;    // completions with an error

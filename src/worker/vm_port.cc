@@ -213,6 +213,7 @@ void VmPort::look(Instant now) {
   watch_.look({.attached = attached,
                .pid = attached ? server_->peer_pid() : 0,
                .active = device_->active(),
+               .lost = device_->lost(),
                .dead = server_->configuration_lost(),
                .linked = config_.connected,
                .errors = adapter.counters().completion_errors.value(),

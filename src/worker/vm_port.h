@@ -146,7 +146,8 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   enum class Saved : std::uint8_t { kWhole, kWhatIsKept };
   void save_attached(Saved what, state::Writer& out, state::Descriptors& borrowed);
   Status skip_attached(state::Reader& in);
-  Status load_exchange(state::Reader& in, state::Descriptors& descriptors, bool cut_off);
+  Status load_exchange(state::Reader& in, state::Descriptors& descriptors,
+                       const PortParcel& inherited);
   void save_roce(state::Writer& out) const;
   Status load(PortParcel& inherited);
   Status load_attached(state::Reader& in, state::Descriptors& descriptors);

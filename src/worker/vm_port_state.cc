@@ -107,7 +107,7 @@ Status VmPort::load(PortParcel& inherited) {
   state::Loading loading;
   state::Reader in(inherited.state, loading);
   Descriptors descriptors(std::move(inherited.descriptors));
-  if (Status loaded = load_exchange(in, descriptors, inherited.cut_off); !loaded) return loaded;
+  if (Status loaded = load_exchange(in, descriptors, inherited); !loaded) return loaded;
   const Status attached = cut_off_ ? skip_attached(in) : load_attached(in, descriptors);
   if (!attached) return attached;
   state::Reader client = in.group(kPortServer);
@@ -133,7 +133,8 @@ Status VmPort::load(PortParcel& inherited) {
 }
 
 // To load it is a turn of the VM, too.
-Status VmPort::load_exchange(state::Reader& in, Descriptors& descriptors, bool cut_off) {
+Status VmPort::load_exchange(state::Reader& in, Descriptors& descriptors,
+                             const PortParcel& inherited) {
   UniqueFd file = descriptors.load_if(in, kPortExchange);
   if (Status good = in.status(); !good) return good;
   if (!file) return network_.keeper == nullptr ? Status() : make_exchange();
@@ -141,9 +142,10 @@ Status VmPort::load_exchange(state::Reader& in, Descriptors& descriptors, bool c
   if (!exchange) return std::unexpected(exchange.error());
   if (network_.keeper == nullptr) return {};
   exchange_.emplace(std::move(*exchange));
-  if (exchange_->was_in_turn()) exchange_->count_death(std::chrono::steady_clock::now());
+  if (exchange_->was_in_turn() && inherited.may_be_blamed)
+    exchange_->count_death(std::chrono::steady_clock::now());
   exchange_->mark_turn(true);
-  cut_off_ = cut_off || exchange_->deaths() >= kMostDeaths;
+  cut_off_ = inherited.cut_off || exchange_->deaths() >= kMostDeaths;
   return {};
 }
 
