@@ -1,5 +1,7 @@
 #include "testing/vfio_server_rig.h"
 
+#include <fcntl.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
@@ -48,9 +50,16 @@ VfioServerRig::VfioServerRig(const Options& options, std::shared_ptr<const TempD
   interrupts_.signal_through(&event_signal_);
 }
 
-vfio_user::ServerConfig VfioServerRig::config() const {
-  return {
-      .name = "vm1", .socket_path = socket_path_, .messages_per_turn = options_.messages_per_turn};
+vfio_user::ServerConfig VfioServerRig::config() {
+  vfio_user::ServerConfig config{.name = "vm1", .socket_path = socket_path_};
+  config.messages_per_turn = options_.messages_per_turn;
+  if (options_.keeps && !exchange_) exchange_.emplace(vfio_user::Exchange::make().value());
+  if (exchange_) config.keeping = {.exchange = &*exchange_, .keeper = this};
+  return config;
+}
+
+void VfioServerRig::keep_attachment() {
+  if (keeper_) keeper_(save(Saved::kWhatIsKept));
 }
 
 std::unique_ptr<VfioServerRig> VfioServerRig::make_heir(const VfioServerRig& of) {
@@ -59,9 +68,13 @@ std::unique_ptr<VfioServerRig> VfioServerRig::make_heir(const VfioServerRig& of)
 }
 
 VfioServerRig::State VfioServerRig::save() const {
+  return save(Saved::kWhole);
+}
+
+VfioServerRig::State VfioServerRig::save(Saved what) const {
   state::Writer out;
   state::Descriptors descriptors;
-  if (server_->attached()) {
+  if (server_ && server_->attached()) {
     {
       const state::Writer::Group group(out, kMemory);
       memory_.save(out, descriptors);
@@ -71,12 +84,25 @@ VfioServerRig::State VfioServerRig::save() const {
   }
   {
     const state::Writer::Group group(out, kServer);
-    server_->save(out, descriptors);
+    if (what == Saved::kWhole) {
+      server_->save(out, descriptors);
+    } else if (server_) {
+      server_->keep(out, descriptors);
+    }
   }
-  return {.bytes = out.take(), .descriptors = copied(descriptors)};
+  State state{.bytes = out.take(), .descriptors = copied(descriptors)};
+  if (what == Saved::kWhatIsKept) {
+    state.exchange.reset(::fcntl(exchange_->fd(), F_DUPFD_CLOEXEC, 0));
+  }
+  return state;
 }
 
 Status VfioServerRig::load(State state) {
+  if (state.exchange) {
+    auto exchange = vfio_user::Exchange::take_over(std::move(state.exchange));
+    if (!exchange) return std::unexpected(exchange.error());
+    exchange_.emplace(std::move(*exchange));
+  }
   state::Descriptors descriptors(std::move(state.descriptors));
   state::Loading loading;
   state::Reader in(state.bytes, loading);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,11 +38,12 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-class VfioServerRig {
+class VfioServerRig : private vfio_user::AttachmentKeeper {
  public:
   struct Options {
     FakePciDevice::Options device = {};
     unsigned messages_per_turn = 64;
+    bool keeps = false;  // what is attached, for a process that goes on if this one is killed
   };
   VfioServerRig() : VfioServerRig(Options{}) {}
   explicit VfioServerRig(Options options);
@@ -50,7 +52,10 @@ class VfioServerRig {
   struct State {
     std::vector<std::byte> bytes;
     std::vector<UniqueFd> descriptors;
+    UniqueFd exchange{};  // of what is kept; none: it was saved
   };
+  // Gets what is kept, each time. Set it before a VMM connects.
+  void keep_with(std::function<void(State)> keeper) { keeper_ = std::move(keeper); }
   // Another process that takes over from the server of this one, which has abandoned its own then.
   // Clients are to be pumped through it. Ends the test program when the state is refused.
   std::unique_ptr<VfioServerRig> hand_over();
@@ -89,7 +94,10 @@ class VfioServerRig {
 
  private:
   VfioServerRig(const Options& options, std::shared_ptr<const TempDir> directory, Instant now);
-  vfio_user::ServerConfig config() const;
+  vfio_user::ServerConfig config();
+  void keep_attachment() override;
+  enum class Saved : std::uint8_t { kWhole, kWhatIsKept };
+  State save(Saved what) const;
 
   Options options_;
   std::shared_ptr<const TempDir> directory_;
@@ -101,6 +109,8 @@ class VfioServerRig {
   GuestMemory memory_;
   vfio_user::Interrupts interrupts_{FakePciDevice::kVectors};
   FakePciDevice device_;
+  std::optional<vfio_user::Exchange> exchange_;
+  std::function<void(State)> keeper_;
   std::unique_ptr<vfio_user::Server> server_;
 };
 

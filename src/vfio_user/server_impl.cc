@@ -226,8 +226,9 @@ void ServerImpl::note_change(const Request& request) {
 void ServerImpl::keep_what_changed(std::span<const std::byte> answer) {
   if (!std::exchange(changed_, false) || !client_->session.negotiated()) return;
   answer_ = answer;
-  config_.keeping.exchange->set_needs(config_.keeping.exchange->serial());
   config_.keeping.keeper->keep_attachment();
+  // From here on nothing goes without it, also if it could not be kept.
+  config_.keeping.exchange->set_needs(config_.keeping.exchange->serial());
   answer_ = {};
 }
 

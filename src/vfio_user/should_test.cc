@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kShouldPage = 4096;
 
 RawVfioClient::Bytes resets(std::size_t count) {
   RawVfioClient::Bytes all;
@@ -50,10 +50,10 @@ TEST_F(VfioUserShould, S35_ResetWorksAtAnyTime) {
 }
 
 TEST_F(VfioUserShould, S36_ManyDescriptorsOfOneFileAreOneFile) {
-  const UniqueFd file = ram(8 * kPage);
+  const UniqueFd file = ram(8 * kShouldPage);
   for (std::uint64_t i = 0; i < 8; ++i) {
     const UniqueFd again(dup(file.get()));
-    ASSERT_TRUE(good(client_.dma_map(again.get(), i * kPage, i * kPage, kPage)));
+    ASSERT_TRUE(good(client_.dma_map(again.get(), i * kShouldPage, i * kShouldPage, kShouldPage)));
   }
   EXPECT_EQ(rig_.memory().usage().files, 1U);
 }
@@ -95,7 +95,7 @@ TEST_F(VfioUserShould, S38_ATurnIsBoundedInBytesToo) {
   }
   const std::uint64_t before = rig_.counters().messages.value();
   rig_.step();
-  EXPECT_LE(rig_.counters().messages.value() - before, 64 * kPage / 60'000 + 1);
+  EXPECT_LE(rig_.counters().messages.value() - before, 64 * kShouldPage / 60'000 + 1);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(good(client_.receive()));
 }
 
@@ -123,7 +123,7 @@ TEST_F(VfioUserShould, S41_SaysHowToShareGuestMemory) {
 TEST_F(VfioUserShould, S41_SaysWhyMemoryCannotBeUsed) {
   const LogCapture log;
   const UniqueFd directory(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  EXPECT_TRUE(refused(client_.dma_map(directory.get(), 0, 0, kPage), ENOTSUP));
+  EXPECT_TRUE(refused(client_.dma_map(directory.get(), 0, 0, kShouldPage), ENOTSUP));
   EXPECT_THAT(log.text(), HasSubstr("vm1: refused vfio-user command 2 of the VMM: "));
 }
 
