@@ -167,11 +167,12 @@ class VfioUserKilled : public ::testing::Test {
         ++outcome.steps;
       };
       client.set_pump([&] {
-        for (int i = 0; i < 100 && !HasFatalFailure(); ++i) work();
+        for (int i = 0; i < 20 && !HasFatalFailure(); ++i) work();
       });
       converse(client, first, second, event);
     }
     if (heir) {
+      EXPECT_TRUE(client.stays_silent()) << "a request was answered twice";
       EXPECT_EQ(heir->memory().usage().ranges, 1U);
       EXPECT_TRUE(heir->memory().dma_enabled());
       heir->interrupts().signal(0);
@@ -248,13 +249,15 @@ class VfioUserKilled : public ::testing::Test {
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->header.id.get(), id);
     EXPECT_EQ(reply->payload.back(), std::byte{5}) << "what was posted was lost";
-    EXPECT_TRUE(client.stays_silent()) << "a request was answered twice";
   }
 };
 
+// Not one after the other, which takes a minute: odd, so that entries and exits take turns.
+constexpr std::size_t kStride = 5;
+
 TEST_F(VfioUserKilled, AtAnySystemCallNothingIsLostOrAnsweredTwice) {
   std::size_t kills = 0;
-  for (std::size_t life = 0;; ++life) {
+  for (std::size_t life = 0;; life += kStride) {
     SCOPED_TRACE(life);
     const Outcome outcome = run(life);
     if (HasFailure()) return;

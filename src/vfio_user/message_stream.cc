@@ -122,9 +122,10 @@ bool MessageStream::settle(int socket) {
 
 bool MessageStream::begins_with(int socket, const Header& request) {
   Header front;
-  return look_from(socket, 0) &&
-         recv(socket, &front, sizeof front, MSG_DONTWAIT | MSG_PEEK) == sizeof front &&
-         std::memcmp(&front, &request, sizeof front) == 0 && look_from(socket, 0);
+  const bool is_whole = look_from(socket, 0) &&
+                        recv(socket, &front, sizeof front, MSG_DONTWAIT | MSG_PEEK) == sizeof front;
+  looks_ = false;  // that was a look, too
+  return is_whole && std::memcmp(&front, &request, sizeof front) == 0;
 }
 
 bool MessageStream::has_next() const {

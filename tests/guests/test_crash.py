@@ -47,11 +47,11 @@ class Crashed(unittest.TestCase):
         cls.rig.up(2, *LAYER)
 
     def reload(self, vm, unload="modprobe -r vmw_pvrdma"):
-        said = self.rig.shell(vm, f"began=$(date +%s%N); {unload} && modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; "
-                                  "do sleep 0.05; done; echo took $((($(date +%s%N) - began) / 1000000))", timeout=120)
-        took = int(said.split()[-1]) / 1000
-        self.assertLess(took, BACK_S, said)
-        return took
+        began = time.monotonic()
+        self.rig.shell(vm, f"{unload} && modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; do sleep 0.05; done", timeout=60)
+        took = time.monotonic() - began
+        self.assertLess(took, BACK_S)
+        return round(took, 1)
 
     def ping(self):
         """A connection between the guests, whose bytes are compared."""
@@ -95,7 +95,7 @@ class Crashed(unittest.TestCase):
 
     def test_3_time_and_again(self):
         """Also while the driver is being loaded: QEMU stays connected, and it can be loaded afterwards."""
-        for delay in 0.0, 0.02, 0.05, 0.1, 0.2, 0.4:
+        for delay in 0.0, 0.03, 0.1, 0.3:
             job = self.rig.spawn(1, "sh", "-c", "modprobe -r vmw_pvrdma; modprobe vmw_pvrdma", timeout=100)
             time.sleep(delay)
             self.rig.kill_engine()
