@@ -55,7 +55,9 @@ void EtcdService::want(EtcdReach reach, Instant now) {
   // A compromised engine may request this again and again.
   const bool possible =
       Endpoint::of(config_.cluster.address, config_.cluster.etcd_port).has_value();
+  const bool begins = std::exchange(engine_begins_, false);
   if (reach == reach_ || !possible) return;
+  if (begins && reach == EtcdReach::kOwnHost && reach_ == EtcdReach::kCluster && pid_ > 0) return;
   reach_ = reach;
   next_try_ = std::max(now, started_ + kFirstPause);
   pause_ = {};

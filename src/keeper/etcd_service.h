@@ -5,7 +5,7 @@
 // whether etcd runs and which hosts can connect to etcd.
 //
 // If etcd exits, it is started again, and then only this host can connect to it. etcd is stopped
-// when the daemon stops.
+// when the daemon stops, and goes on when the engine is replaced.
 //
 // Keeper's thread only.
 
@@ -40,6 +40,9 @@ class EtcdService {
   void hear_through(EventLoop& loop) { heard_.emplace(loop); }
   // Sets the wanted reach. A change restarts etcd, at most once a second.
   void want(privsep::EtcdReach reach, Instant now);
+  // Another engine has taken over and begins with the least reach, as after a start. An etcd that
+  // already has more keeps it: it has run since the engine before had compared its content.
+  void on_new_engine() { engine_begins_ = true; }
   // Starts it if it is due.
   void step(Instant now);
   Instant next_step() const { return wanted() && pid_ <= 0 ? next_try_ : kNever; }
@@ -56,6 +59,7 @@ class EtcdService {
   settings::Config config_;
   settings::EngineAccount account_;
   privsep::EtcdReach reach_ = privsep::EtcdReach::kOff;
+  bool engine_begins_ = false;  // and has said nothing yet
   pid_t pid_ = -1;
   Instant started_{};
   Instant next_try_{};

@@ -379,6 +379,7 @@ void Keeper::succeed() {
   heir_.reset();
   make_sockets();
   if (switches_) switches_->take_back_all();
+  etcd_.on_new_engine();
   const Status watched = loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
   if (!watched) log::error("keeper: {}", watched.error().message);
   if (!log_level_.empty()) {
