@@ -212,6 +212,18 @@ void ClusterService::set_place(const model::ChannelPlace& place) {
   });
 }
 
+bool ClusterService::save_inventory(std::chrono::milliseconds limit) {
+  const auto saved = mailbox_.ask(
+      [this] {
+        if (!member_ || !problem_.empty()) return true;
+        const Status kept = kept_->flush(member_->records(), now());
+        tell_kept(kept);
+        return kept.has_value();
+      },
+      limit);
+  return saved && *saved;
+}
+
 void ClusterService::set_network(const std::string& host, const model::Network& network) {
   mailbox_.post([this, host, network] {
     network_host_ = host;

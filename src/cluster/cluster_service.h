@@ -86,7 +86,7 @@ class ClusterService final : public model::ClusterManagement {
   // Ends the thread; requests that come later are refused. REQUIRES: dialer.close().
   void stop();
 
-  // ---- Any thread; these do not wait ----
+  // ---- Any thread; these do not wait, but where it is said ----
   // Null: this host is not in a cluster, or has not read the inventory yet.
   std::shared_ptr<const inventory::View> view() const;
   // What is known of members that were away already at the start: their adapters and GIDs, without
@@ -117,6 +117,10 @@ class ClusterService final : public model::ClusterManagement {
   void set_channel(const std::string& host, const model::ChannelProblem& problem);
   // Sets where this host listens for channels, or the reason why it has no channels.
   void set_place(const model::ChannelPlace& place);
+  // Saves what is known of the inventory now, for the engine that takes over, which begins with it.
+  // Waits for at most `limit` for the service's thread; false: it was not saved, and what was saved
+  // last is up to KeptInventory::kEvery old.
+  bool save_inventory(std::chrono::milliseconds limit);
   // Sets the switches and port groups of this host, which it brings into a cluster when it joins.
   // They refer to this host as `host`.
   void set_network(const std::string& host, const model::Network& network);

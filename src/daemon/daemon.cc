@@ -456,8 +456,12 @@ void Daemon::hand_over() {
   Demand demand = std::move(*demand_);
   demand_.reset();
   log::info("handing over to another engine");
-  HandOver handing(
-      {.keeper = keeper_, .host = *host_, .api = *api_, .events = events_, .mailbox = *mailbox_});
+  HandOver handing({.keeper = keeper_,
+                    .host = *host_,
+                    .api = *api_,
+                    .events = events_,
+                    .cluster = *cluster_,
+                    .mailbox = *mailbox_});
   const auto word = handing.run(demand.heir, std::move(demand.line));
   if (!word) {
     stopping_ = true;  // as in on_note()

@@ -21,6 +21,7 @@ namespace {
 constexpr auto kQuietLimit = std::chrono::milliseconds(1500);
 constexpr auto kQuietLook = std::chrono::milliseconds(1);
 constexpr auto kSendLimit = std::chrono::seconds(4);
+constexpr auto kInventoryLimit = std::chrono::milliseconds(200);
 
 // For the other engine, whose steady clock is the same.
 std::string time_as_text() {
@@ -45,6 +46,10 @@ Status HandOver::leave(const std::string& facts, UniqueFd line) {
   if (!heir) return std::unexpected(heir.error());
   if (Status good = host::check_heir(*heir); !good) return good;
   if (Status quiet = quiet_api(); !quiet) return quiet;
+  if (!parts_.cluster.save_inventory(kInventoryLimit)) {
+    log::warn("the inventory was not saved in time: the new engine may not know GIDs that are new "
+              "until it reaches etcd");
+  }
   privsep::EstateLine estate(std::move(line));
   return send_estate(estate);
 }

@@ -15,6 +15,7 @@
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "cluster/cluster_service.h"
 #include "host/host.h"
 #include "http/api_server.h"
 #include "privsep/estate_line.h"
@@ -30,6 +31,7 @@ class HandOver {
     host::Host& host;
     http::ApiServer& api;
     api::EventLog& events;
+    cluster::ClusterService& cluster;
     Mailbox& mailbox;
   };
   explicit HandOver(const Parts& parts) : parts_(parts) {}
