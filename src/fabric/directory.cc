@@ -28,6 +28,7 @@ class Directory::Port final : public verbs::FabricPort {
     return directory_.find(id_, dgid, type);
   }
   std::uint64_t epoch() const override { return directory_.epoch_; }
+  bool is_learning() const override { return directory_.learning_; }
 
  private:
   Directory& directory_;

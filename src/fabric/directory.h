@@ -105,6 +105,9 @@ class Directory {
   // Sets whether all GIDs of other hosts are known, which is so at first. While they are not, no
   // GID counts as a native endpoint's.
   void set_others_known(bool known);
+  // Sets whether they are being learnt (FabricPort::is_learning()), which is not so at first. The
+  // caller bounds the time.
+  void set_learning(bool learning) { learning_ = learning; }
 
   // The way from an adapter to a GID.
   struct Leg {
@@ -242,6 +245,7 @@ class Directory {
   std::map<Key, std::string> held_;  // the owner, in words
   std::map<verbs::SegmentId, NetworkRules> networks_;
   bool others_known_ = true;
+  bool learning_ = false;
   std::uint64_t epoch_ = 1;
 };
 

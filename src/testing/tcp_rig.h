@@ -73,6 +73,8 @@ class TcpRig {
   using WrapEnd = std::function<std::unique_ptr<transport_channel::Stream>(
       std::unique_ptr<transport_channel::Stream>, unsigned end)>;
   void wrap_ends(WrapEnd wrap) { wrap_ = std::move(wrap); }
+  // That host is of a release that knows no Hold, from the next join() on.
+  void forbid_holds(unsigned side) { sides_.at(side).holds = false; }
   // As when a cable is pulled; what is in the sockets is lost.
   void cut();
   // Both hosts know each other's GIDs from the start; `host` forgets the other's.
@@ -99,6 +101,7 @@ class TcpRig {
     std::vector<std::unique_ptr<verbs::FabricPort>> ports;
     std::vector<std::unique_ptr<EngineVm>> vms;
     std::vector<std::string> losses;
+    bool holds = true;
   };
 
   bool sealed_;

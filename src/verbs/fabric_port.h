@@ -46,6 +46,10 @@ class FabricPort {
   // A number that changes whenever the result of find() may have changed, so that queue pairs need
   // not call find() for each message. 0: unknown; call find() each time.
   virtual std::uint64_t epoch() const { return 0; }
+
+  // Whether the GIDs of other hosts are being learnt, so that one without a path may have one soon.
+  // Requests wait for it and spend no retry. The implementation bounds the time.
+  virtual bool is_learning() const { return false; }
 };
 
 }  // namespace paravane::verbs

@@ -19,6 +19,10 @@ constexpr std::uint8_t kRnrRetryForEver = 7;
 // the peer has come.
 constexpr Duration kLookForPeer = std::chrono::milliseconds(64);
 
+// How soon the next try follows while the peer's host is waited for. It announces itself when it is
+// there, but a path that is being learnt does not.
+constexpr Duration kLookForHeld = std::chrono::milliseconds(16);
+
 // The waits of one adapter come due at most 250,000 times a second together:
 // thousands of queue pairs with the shortest timers must not fill a worker.
 constexpr Duration kWaitPerWaiter = std::chrono::microseconds(4);
@@ -185,7 +189,7 @@ void Requester::attempt_specially(Instant now, Budget& budget) {
   if (attempt_.next == NextTry::kNone) return complete(WcStatus::kRetryExceeded);
   const Path* path = qp_.path();
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
-  if (path == nullptr) return on_no_answer(kNoAnswer, now);
+  if (path == nullptr) return on_no_path(now);
   carrier_ = path->transport;
   step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit_again(qp_, *path, in_hand(), budget);
@@ -207,7 +211,7 @@ void Requester::attempt_message(Instant now, Budget& budget) {
     return step(Event::kBlock);
   }
   qp_.adapter_.observe([&](Observer& observer) { tell_try(observer); });
-  if (path == nullptr) return on_no_answer(kNoAnswer, now);
+  if (path == nullptr) return on_no_path(now);
   carrier_ = path->transport;
   step(Event::kSubmit);
   const std::optional<Outcome> outcome = carrier_->submit(qp_, *path, in_hand(), budget);
@@ -306,12 +310,17 @@ void Requester::settle(const Outcome& outcome, Instant now) {
 // IBTA 9.7.5.2.3: after the last retry an answer is waited for as long again.
 void Requester::on_no_answer(const Outcome& outcome, Instant now) {
   if (outcome.has_waited) return spend_retry();
+  if (outcome.is_held) return wait(Event::kAwaitPeer, kLookForHeld, now);
   const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
   if (timeout == Duration::zero()) return wait(Event::kAwaitPeer, kLookForPeer, now);
   if (qp_.adapter_.is_settling(now)) {
     return wait(Event::kAwaitPeer, std::min<Duration>(timeout, kLookForPeer), now);
   }
   wait(Event::kAwaitAnswer, timeout, now);
+}
+
+void Requester::on_no_path(Instant now) {
+  on_no_answer(qp_.impl_->adapter.fabric().is_learning() ? kHeld : kNoAnswer, now);
 }
 
 void Requester::on_receiver_not_ready(const Outcome& outcome, Instant now) {

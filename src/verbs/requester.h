@@ -111,6 +111,7 @@ class Requester {
 
   void settle(const Outcome& outcome, Instant now);
   void on_no_answer(const Outcome& outcome, Instant now);
+  void on_no_path(Instant now);
   void on_receiver_not_ready(const Outcome& outcome, Instant now);
   void on_absent_memory(const Outcome& outcome, Instant now);
 

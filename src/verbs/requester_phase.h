@@ -25,9 +25,9 @@ enum class RequesterPhase : std::uint8_t {
   kBlocked,        // nothing can be done before the next outcome: the transport has all that
                    // it can carry, or the request in hand must go alone
   kAwaitsAnswer,   // the retry timer runs
-  kAwaitsPeer,     // as kAwaitsAnswer of a connection without a timeout, which waits for ever, or
-                   // of an adapter that was loaded a moment ago: a look now and then whether the
-                   // peer has come
+  kAwaitsPeer,     // a look now and then whether the peer has come, which spends no retry: of a
+                    // connection without a timeout, which waits for ever, of an adapter that was
+                    // loaded a moment ago, and while the peer's host has asked to be waited for
   kAwaitsReceive,  // the RNR timer runs
   kAwaitsMemory,   // memory of either side, or room on a path, is absent at the moment
   kAwaitsRing,     // nothing in hand, for the ring is unmapped at the moment
@@ -40,7 +40,7 @@ enum class RequesterEvent : std::uint8_t {
   kReturned,  // the transport has it, or has said what became of it
   kBlock,     // it, or the next one, has to let those that are carried go first
   kAwaitAnswer,
-  kAwaitPeer,  // as kAwaitAnswer, without a retry that is spent
+  kAwaitPeer,  // as kAwaitAnswer, of a wait that spends no retry
   kAwaitReceive,
   kAwaitMemory,
   kAwaitRing,

@@ -212,6 +212,41 @@ TEST_F(RequesterTest, AnOutcomeThatHasWaitedIsRetriedAtOnce) {
   EXPECT_EQ(engine_.transport().submitted().size(), 6u);
 }
 
+// The peer's host has asked to be waited for: a try costs nothing, and afterwards the queue pair has
+// all of its own time.
+TEST_F(RequesterTest, AHeldPeerIsWaitedForWithoutARetry) {
+  const auto qp = ready(10, 3, 7);
+  const Duration timeout = ack_timeout(10);
+  engine_.transport().answer_always(kHeld);
+  qp->post(send_request(1, {}));
+  engine_.advance(std::chrono::seconds(20));
+  EXPECT_EQ(qp->sends.size(), 0u);
+  EXPECT_EQ(qp->qp->stats().retries, 0u);
+  EXPECT_LT(engine_.transport().submitted().size(), 2000u) << "in looks, and not in a circle";
+  const std::size_t looks = engine_.transport().submitted().size();
+
+  engine_.transport().answer_always(kNoAnswer);
+  engine_.advance(4 * timeout);
+  EXPECT_EQ(qp->sends.size(), 0u);
+  EXPECT_LE(engine_.transport().submitted().size(), looks + 4);
+  engine_.advance(std::chrono::milliseconds(17));
+  EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+  EXPECT_EQ(qp->qp->stats().retries, 3u);
+}
+
+TEST_F(RequesterTest, AHeldPeerThatIsBackIsTriedAtOnce) {
+  const auto qp = ready(10, 3, 7);
+  engine_.transport().answer_always(kHeld);
+  qp->post(send_request(1, {}));
+  engine_.run();
+  EXPECT_EQ(qp->sends.size(), 0u);
+  engine_.transport().answer_always(Outcome{});
+  qp->qp->on_path_back();
+  engine_.run();
+  EXPECT_THAT(qp->sends.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_EQ(qp->qp->stats().retries, 0u);
+}
+
 TEST_F(RequesterTest, NoRetriesMeansOneTry) {
   const auto qp = ready(1, 0, 7);
   engine_.transport().answer_always(kNoAnswer);

@@ -140,6 +140,10 @@ TEST_F(RequesterWindow, WithoutATimeoutThePeerIsLookedForAndNoRetryIsSpent) {
   EXPECT_THAT(submitted(), ElementsAre(1));
   engine_.advance(milliseconds(1));
   EXPECT_THAT(submitted(), ElementsAre(1, 1));
+  outcome(kNoAnswer);
+  qp_->qp->on_path_back();
+  engine_.run();
+  EXPECT_THAT(submitted(), ElementsAre(1, 1, 1)) << "the peer's host says that it is there";
   EXPECT_EQ(qp_->qp->stats().retries, 0u);
 }
 

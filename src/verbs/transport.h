@@ -44,11 +44,17 @@ struct alignas(4) Outcome {
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
   // kNoAnswer, kAnswerLost: the transport has waited for the queue pair's timeout itself, so a
   // retry is spent at once. Without a timeout (0), it waits for ever and never says so.
-  bool has_waited = false;
+  bool has_waited : 1 = false;
+  // kNoAnswer: the peer's host has asked to be waited for, within a bound that the transport keeps.
+  // The try spends no retry, and another one follows soon.
+  bool is_held : 1 = false;
 };
+static_assert(sizeof(Outcome) == 4);
 
 // The outcome of a try for which no peer was present.
 inline constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
+// The same while the peer's host is waited for.
+inline constexpr Outcome kHeld{.kind = Outcome::Kind::kNoAnswer, .is_held = true};
 
 constexpr bool is_done(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone;

@@ -26,6 +26,8 @@ enum class FrameKind : std::uint8_t {
   kHello = 1,    // first on a channel, in both directions, once
   kPing = 2,
   kPong = 3,
+  kHold = 4,
+  kHeld = 5,
   // Requester to responder.
   kOpen = 10,
   kRequest = 11,
@@ -67,6 +69,7 @@ inline constexpr std::uint16_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kLongLives = 1;   // Open and Opened have LifeTops
 inline constexpr std::uint32_t kTrunks = 2;      // the frames of trunk_frames.h
 inline constexpr std::uint32_t kLaneFrames = 4;  // those of lane_frames.h
+inline constexpr std::uint32_t kHolds = 8;       // Hold and Held
 
 struct Hello {
   static constexpr FrameKind kKind = FrameKind::kHello;
@@ -88,6 +91,22 @@ struct Pong {
   static constexpr FrameKind kKind = FrameKind::kPong;
   FrameHeader header{};
   Le64 number;  // of the Ping
+};
+
+// The sender changes its engine, and its channels will end and be made anew: requests to it are to
+// wait for it and spend no retry, for so long at most. 0: it goes on, as its next Hello says, too.
+// The receiver bounds the time of all that a host asks for.
+struct Hold {
+  static constexpr FrameKind kKind = FrameKind::kHold;
+  FrameHeader header{};
+  Le32 milliseconds;
+  Le64 number;  // of the sender's choice
+};
+struct Held {
+  static constexpr FrameKind kKind = FrameKind::kHeld;
+  FrameHeader header{};
+  Le32 milliseconds;  // for which requests wait; 0: they do not
+  Le64 number;        // of the Hold; one Held stands for all before it
 };
 
 // With kLongLives, the payload of Open: the upper halves of its lives, whose lower halves are in

@@ -64,7 +64,8 @@ void Channel::break_off(std::string reason) {
   if (!broken()) problem_ = std::move(reason);
 }
 
-void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered) {
+void Channel::lose(Instant now, const verbs::Outcome& outcome,
+                   const std::function<void(verbs::QueuePair&)>& unanswered) {
   break_off("closed");
   if (lanes_) lanes_->close_all();
   const std::optional<Sink> sink = std::exchange(sink_, std::nullopt);
@@ -77,7 +78,7 @@ void Channel::lose(Instant now, const std::function<void(verbs::QueuePair&)>& un
   const auto inbound = std::exchange(inbound_, {});
   for (const auto& [number, link] : inbound) link->on_channel_lost();
   const auto lose_one = [&](OutboundLink& link) {
-    if (link.on_channel_lost(now)) unanswered(link.qp());
+    if (link.on_channel_lost(outcome, now)) unanswered(link.qp());
   };
   for (const auto& [number, link] : outbound) lose_one(*link);
   // Those that were not opened yet.
@@ -140,7 +141,8 @@ bool Channel::has_work() const {
   if (broken()) return false;
   if (readable_ || (lanes_ && lanes_->has_events())) return true;
   return !write_blocked_ && ((lanes_ && lanes_->has_frames()) || out_.in_progress || hello_due_ ||
-                             ping_due_ || pong_due_ || trunk_offer_due_ || trunk_ready_due_ ||
+                             ping_due_ || pong_due_ || hold_due_ || held_due_ ||
+                             trunk_offer_due_ || trunk_ready_due_ ||
                              !datagrams_.empty() || !long_datagrams_.empty() ||
                              !requests_.empty() || !long_requests_.empty() || !answers_.empty() ||
                              !long_answers_.empty() || !closed_due_.empty() || !close_due_.empty());
@@ -184,6 +186,14 @@ void Channel::keep_alive(Instant now) {
   if (now - quiet_since < config_.ping_after) return;
   ping_due_ = true;
   last_ping_ = now;
+}
+
+void Channel::send_hold(Duration time) {
+  held_for_.reset();
+  hold_due_ = wire::Hold{
+      .milliseconds =
+          Le32(static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count())),
+      .number = Le64(++last_hold_)};
 }
 
 void Channel::note_read_answer(std::uint64_t bytes) {

@@ -79,6 +79,8 @@ class LinkFinder {
   // The peer arranges a trunk.
   virtual void on_trunk_offer(const wire::TrunkOffer& frame, verbs::HostId host) = 0;
   virtual void on_trunk_ready(const wire::TrunkReady& frame, verbs::HostId host) = 0;
+  // The peer asks to be waited for. Returns for how long it is.
+  virtual Duration on_hold(verbs::HostId host, Duration wanted) = 0;
 };
 
 struct ChannelConfig {
@@ -95,6 +97,8 @@ struct ChannelConfig {
   bool seals_payload = true;
   // False: as in earlier releases, which have no lives of 128 bits.
   bool long_lives = true;
+  // False: as in earlier releases, which know no Hold.
+  bool holds = true;
   // Whether trunks are arranged in this channel; and whether this host leads there
   // (wire/trunk_frames.h), because it has dialed the channel.
   bool arranges_trunks = false;
@@ -136,7 +140,9 @@ class Channel {
   void break_off(std::string reason);
   // Ends all links and returns their requests to the requesters. `unanswered` is called for each
   // queue pair that had a request in progress.
-  void lose(Instant now, const std::function<void(verbs::QueuePair&)>& unanswered);
+  // `outcome` is theirs.
+  void lose(Instant now, const verbs::Outcome& outcome,
+            const std::function<void(verbs::QueuePair&)>& unanswered);
 
   // Why long messages of an adapter are copied; empty: they are not, or there were none.
   std::string_view why_copied(verbs::AdapterId adapter) const;
@@ -153,6 +159,14 @@ class Channel {
   bool peer_arranges_trunks() const { return config_.arranges_trunks && peer_knows_trunks_; }
   void send_trunk_offer(const wire::TrunkOffer& frame) { trunk_offer_due_ = frame; }
   void send_trunk_ready(const wire::TrunkReady& frame) { trunk_ready_due_ = frame; }
+
+  // ---- Holds ---- Whether the peer can be asked to wait for this host. send_hold() REQUIRES that.
+  // It replaces what was not sent yet.
+  bool peer_can_hold() const { return config_.holds && peer_knows_holds_; }
+  void send_hold(Duration time);
+  // The peer's answer to the last send_hold(): for how long it waits; zero: it does not. nullopt:
+  // there is none yet.
+  std::optional<Duration> held_for() const { return held_for_; }
 
   const ChannelConfig& config() const { return config_; }
   const ChannelCounters& counters() const { return counters_; }
@@ -231,6 +245,8 @@ class Channel {
   void take_hello(const wire::Hello& frame);
   bool take_lane_frame(const wire::RawFrame& frame);
   bool take_trunk_frame(const wire::RawFrame& frame);
+  bool take_hold(const wire::RawFrame& frame);
+  bool take_held(const wire::RawFrame& frame);
   std::optional<LinkLives> lives_of(const wire::Open& frame, std::span<const std::byte> more) const;
   bool take_open(const wire::Open& frame, std::span<const std::byte> more);
   template <typename Frame, typename Act>
@@ -290,6 +306,9 @@ class Channel {
   bool peer_has_long_lives_ = false;
   bool peer_knows_trunks_ = false;
   bool peer_has_lanes_ = false;
+  bool peer_knows_holds_ = false;
+  std::uint64_t last_hold_ = 0;  // that was asked for
+  std::optional<Duration> held_for_;
 
   std::unordered_map<std::uint32_t, OutboundLink*> outbound_;
   std::unordered_map<std::uint32_t, InboundLink*> inbound_;
@@ -333,6 +352,8 @@ class Channel {
   std::optional<std::uint64_t> pong_due_;
   std::optional<wire::TrunkOffer> trunk_offer_due_;
   std::optional<wire::TrunkReady> trunk_ready_due_;
+  std::optional<wire::Hold> hold_due_;
+  std::optional<wire::Held> held_due_;
   // Datagrams that wait, as they are sent; the last block takes more, unless it is closed.
   // None is empty.
   std::deque<std::unique_ptr<wire::BlockWriter>> datagrams_;

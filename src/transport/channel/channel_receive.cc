@@ -193,6 +193,8 @@ void Channel::take_frame(const wire::RawFrame& frame, std::uint64_t direct_bytes
       if (good) signs_.pings_answered = std::max(signs_.pings_answered, pong->number.get());
       break;
     }
+    case FrameKind::kHold: good = take_hold(frame); break;
+    case FrameKind::kHeld: good = take_held(frame); break;
     case FrameKind::kOpen: {
       const auto open = frame.as<wire::Open>();
       good = open && take_open(*open, frame.payload<wire::Open>());
@@ -279,6 +281,7 @@ void Channel::take_hello(const wire::Hello& hello) {
   peer_incarnation_ = hello.incarnation.get();
   peer_has_long_lives_ = (hello.capabilities.get() & wire::kLongLives) != 0;
   peer_knows_trunks_ = (hello.capabilities.get() & wire::kTrunks) != 0;
+  peer_knows_holds_ = (hello.capabilities.get() & wire::kHolds) != 0;
   peer_has_lanes_ = lanes_ && (hello.capabilities.get() & wire::kLaneFrames) != 0;
   if (peer_has_lanes_) lanes_->begin(now_);
 }
@@ -307,6 +310,27 @@ bool Channel::take_trunk_frame(const wire::RawFrame& frame) {
   const auto ready = frame.as<wire::TrunkReady>();
   if (ready) finder_.on_trunk_ready(*ready, config_.host);
   return ready.has_value();
+}
+
+// One answer waits at most: it stands for all Holds before it.
+bool Channel::take_hold(const wire::RawFrame& raw) {
+  const auto frame = raw.as<wire::Hold>();
+  if (!frame || !peer_can_hold()) return false;
+  const Duration held =
+      finder_.on_hold(config_.host, std::chrono::milliseconds(frame->milliseconds.get()));
+  const auto whole = std::chrono::floor<std::chrono::milliseconds>(held).count();
+  held_due_ = wire::Held{.milliseconds = Le32(static_cast<std::uint32_t>(whole)),
+                         .number = frame->number};
+  return true;
+}
+
+bool Channel::take_held(const wire::RawFrame& raw) {
+  const auto frame = raw.as<wire::Held>();
+  if (!frame || !peer_can_hold() || frame->number.get() > last_hold_) return false;
+  if (frame->number.get() == last_hold_ && last_hold_ != 0) {
+    held_for_ = std::chrono::milliseconds(frame->milliseconds.get());
+  }
+  return true;
 }
 
 // nullopt: the peer has broken the rules.

@@ -78,7 +78,8 @@ void Channel::compose_own() {
                           .highest_version = Le16(wire::kProtocolVersion),
                           .capabilities = Le32((config_.long_lives ? wire::kLongLives : 0) |
                                                (config_.arranges_trunks ? wire::kTrunks : 0) |
-                                               (lanes_ ? wire::kLaneFrames : 0)),
+                                               (lanes_ ? wire::kLaneFrames : 0) |
+                                               (config_.holds ? wire::kHolds : 0)),
                           .incarnation = Le64(config_.incarnation)});
   }
   if (std::exchange(ping_due_, false)) {
@@ -87,6 +88,8 @@ void Channel::compose_own() {
   if (const auto number = std::exchange(pong_due_, std::nullopt)) {
     block.add(wire::Pong{.number = Le64(*number)});
   }
+  if (const auto hold = std::exchange(hold_due_, std::nullopt)) block.add(*hold);
+  if (const auto held = std::exchange(held_due_, std::nullopt)) block.add(*held);
   if (const auto offer = std::exchange(trunk_offer_due_, std::nullopt)) block.add(*offer);
   if (const auto ready = std::exchange(trunk_ready_due_, std::nullopt)) block.add(*ready);
   if (lanes_ && lanes_->has_frames()) lanes_->compose(block);

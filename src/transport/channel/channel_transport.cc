@@ -80,7 +80,11 @@ verbs::SendRequest request_of(const wire::Datagram& frame) {
 
 ChannelTransport::ChannelTransport(const Config& config, EventLoop& loop, const LocalOwners& owners,
                                    Events events)
-    : config_(config), loop_(loop), owners_(owners), events_(std::move(events)) {}
+    : config_(config),
+      loop_(loop),
+      owners_(owners),
+      events_(std::move(events)),
+      holds_(config.holds != nullptr ? *config.holds : own_holds_) {}
 
 ChannelTransport::~ChannelTransport() {
   events_ = {};
@@ -119,7 +123,7 @@ Status ChannelTransport::open(ChannelConfig config, std::unique_ptr<Stream> stre
     found->second.channel->on_ready((events & ~std::uint32_t{EPOLLIN}) != 0);
   });
   if (!watched) {
-    (*channel)->lose(now, [](QueuePair&) {});
+    (*channel)->lose(now, kNoAnswer, [](QueuePair&) {});
     return watched;
   }
   host.channel = std::move(*channel);
@@ -137,10 +141,14 @@ void ChannelTransport::end(Host& host, const std::string& reason, Instant now) {
   host.channel->break_off(reason);
   loop_.unwatch(host.channel->fd());
   const std::unique_ptr<Channel> channel = std::move(host.channel);
-  channel->lose(now, [this, &host](QueuePair& qp) { wait_for(host, qp); });
+  const bool is_held = holds_.is_held(channel->host());
+  channel->lose(now, is_held ? verbs::kHeld : kNoAnswer,
+                [this, &host](QueuePair& qp) { wait_for(host, qp); });
   if (!events_.on_lost) return;
-  events_.on_lost(
-      {.host = channel->host(), .number = channel->number(), .reason = channel->problem()});
+  events_.on_lost({.host = channel->host(),
+                   .number = channel->number(),
+                   .reason = channel->problem(),
+                   .is_held = is_held});
 }
 
 const Channel* ChannelTransport::channel_to(HostId id) const {
@@ -188,6 +196,35 @@ void ChannelTransport::on_trunk_ready(const wire::TrunkReady& frame, HostId host
   if (events_.on_trunk_ready) events_.on_trunk_ready(host, frame);
 }
 
+Duration ChannelTransport::on_hold(HostId host, Duration wanted) {
+  return holds_.begin(host, wanted, now_);
+}
+
+void ChannelTransport::hold_peers(Duration time) {
+  for (auto& [id, host] : hosts_) {
+    if (host.channel && host.channel->is_open() && host.channel->peer_can_hold()) {
+      host.channel->send_hold(time);
+    }
+  }
+}
+
+std::vector<PeerHold> ChannelTransport::peer_holds() const {
+  using Answer = PeerHold::Answer;
+  std::vector<PeerHold> all;
+  for (const auto& [id, host] : hosts_) {
+    if (!host.channel || !host.channel->is_open()) continue;
+    Answer answer = Answer::kCannot;
+    if (host.channel->peer_can_hold()) {
+      const std::optional<Duration> held = host.channel->held_for();
+      answer = !held                         ? Answer::kAwaited
+               : *held > Duration::zero() ? Answer::kWaits
+                                          : Answer::kRefused;
+    }
+    all.push_back({.host = id, .answer = answer});
+  }
+  return all;
+}
+
 QpLink* ChannelTransport::known_link_of(const QueuePair& qp) const {
   return static_cast<QpLink*>(qp.path_state(*this));
 }
@@ -213,7 +250,7 @@ std::optional<Outcome> ChannelTransport::submit(QueuePair& qp, const Path& path,
   Host& host = hosts_[path.host];
   if (!host.channel || !host.channel->is_open()) {
     wait_for(host, qp);
-    return kNoAnswer;
+    return holds_.is_held(path.host) ? verbs::kHeld : kNoAnswer;
   }
   link_of(qp).outbound.submit(request, path, *host.channel);
   return std::nullopt;
@@ -348,14 +385,17 @@ void ChannelTransport::call_all(Host& host) {
   while (QueuePair* qp = host.waiting.call()) qp->on_path_back();
 }
 
-void ChannelTransport::announce(HostId id, Host& host) {
+void ChannelTransport::announce(HostId id, Host& host, Instant now) {
   host.announced = true;
+  holds_.end(id, now);
   call_all(host);
   if (events_.on_open) events_.on_open(id);
 }
 
 // Hosts in turn: a different one is first in each call.
 void ChannelTransport::poll(Instant now, verbs::Budget& budget) {
+  now_ = now;
+  holds_.run_due(now);
   const std::size_t first = hosts_.empty() ? 0 : ++turn_ % hosts_.size();
   auto next = std::next(hosts_.begin(), static_cast<std::ptrdiff_t>(first));
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -373,7 +413,7 @@ void ChannelTransport::poll(Instant now, verbs::Budget& budget) {
 void ChannelTransport::look_after(HostId id, Host& host, Instant now) {
   const Channel& channel = *host.channel;
   if (channel.broken()) return end(host, channel.problem(), now);
-  if (channel.is_open() && !host.announced) announce(id, host);
+  if (channel.is_open() && !host.announced) announce(id, host, now);
   if (channel.wants_writable() == host.watches_writable) return;
   host.watches_writable = channel.wants_writable();
   const std::uint32_t events = host.watches_writable ? EPOLLIN | EPOLLOUT : EPOLLIN;
@@ -404,7 +444,7 @@ void ChannelTransport::look_at_sockets() {
 }
 
 Instant ChannelTransport::next_look() const {
-  Instant next = kNever;
+  Instant next = holds_.next_due();
   for (const auto& [id, host] : hosts_) {
     if (host.channel) next = std::min(next, host.channel->next_look());
   }

@@ -5,7 +5,7 @@
 // Other code establishes and authenticates a connection and hands it over with open(). When a
 // channel is lost, its outstanding requests end without a response, and the requesters wait for
 // their own timers. Then they continue on the next channel to that host. No request is lost or
-// executed twice.
+// executed twice. If the host has asked for it before (holds.h), they spend no retries meanwhile.
 //
 // Owner thread only: all adapters of one ChannelTransport belong to one worker.
 
@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "guestmem/extent.h"
 #include "transport/channel/channel.h"
+#include "transport/channel/holds.h"
 #include "transport/channel/qp_link.h"
 #include "transport/channel/stream.h"
 #include "verbs/adapter.h"
@@ -46,6 +47,19 @@ struct LostChannel {
   verbs::HostId host{};
   std::uint64_t number = 0;  // of its ChannelConfig
   std::string reason;
+  bool is_held = false;  // the host has asked to be waited for
+};
+
+// What a host has answered to hold_peers().
+struct PeerHold {
+  enum class Answer : std::uint8_t {
+    kAwaited,
+    kWaits,
+    kRefused,
+    kCannot,  // it is of a release that knows no Hold
+  };
+  verbs::HostId host{};
+  Answer answer{};
 };
 
 class ChannelTransport final : public verbs::Transport, private LinkFinder {
@@ -57,6 +71,9 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
     std::uint64_t incarnation = 0;  // a random number of this daemon, not 0
     std::string_view name = "tcp";  // of the path; a literal
     bool arranges_trunks = false;   // in its channels
+    // Which hosts are waited for, shared with other transports to the same hosts; null: its own. It
+    // outlives the transport.
+    Holds* holds = nullptr;
   };
   // A function that is null is not called.
   struct Events {
@@ -91,6 +108,10 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   // to that host has ended), kIo (no keys).
   Result<ChannelConfig> trunk_config(verbs::HostId host, const wire::TrunkNonce& own,
                                      const wire::TrunkNonce& peer) const;
+  // Asks each host with an open channel to wait for this one for so long; zero: not any more.
+  void hold_peers(Duration time);
+  // The answers so far, of hosts whose channel is open.
+  std::vector<PeerHold> peer_holds() const;
   // The path to this host leads over another transport from now on. Queue pairs that wait for a
   // channel to it try again at once.
   void release(verbs::HostId host);
@@ -138,6 +159,7 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void end_datagram(const ArrivingDatagram& datagram, bool is_whole, verbs::HostId host) override;
   void on_trunk_offer(const wire::TrunkOffer& frame, verbs::HostId host) override;
   void on_trunk_ready(const wire::TrunkReady& frame, verbs::HostId host) override;
+  Duration on_hold(verbs::HostId host, Duration wanted) override;
   // The queue pair to which a datagram of a peer on `host` may be delivered; nullptr: none.
   verbs::QueuePair* datagram_target(const wire::Datagram& frame, verbs::HostId host) const;
   verbs::QueuePair* qp_of(const ArrivingDatagram& datagram) const;
@@ -149,7 +171,7 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void wait_for(Host& host, verbs::QueuePair& qp);
   Channel* arranging_channel_to(verbs::HostId host) const;
   static void call_all(Host& host);
-  void announce(verbs::HostId id, Host& host);
+  void announce(verbs::HostId id, Host& host, Instant now);
   void look_after(verbs::HostId id, Host& host, Instant now);
   void end(Host& host, const std::string& reason, Instant now);
 
@@ -157,6 +179,9 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   EventLoop& loop_;
   const LocalOwners& owners_;
   Events events_;
+  Holds own_holds_;  // not used if others are given
+  Holds& holds_;
+  Instant now_{};  // of this turn
   std::vector<verbs::Adapter*> adapters_;  // by AdapterId
   std::map<verbs::HostId, Host> hosts_;
   std::size_t turn_ = 0;

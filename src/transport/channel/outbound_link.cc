@@ -104,7 +104,7 @@ void OutboundLink::cancel() {
   join_line();
 }
 
-bool OutboundLink::on_channel_lost(Instant now) {
+bool OutboundLink::on_channel_lost(const Outcome& outcome, Instant now) {
   sending.leave();
   link_ = 0;
   channel_ = nullptr;
@@ -112,7 +112,7 @@ bool OutboundLink::on_channel_lost(Instant now) {
   clears_.clear();
   if (requests_.empty()) return false;
   drop_requests();
-  qp_.on_outcome(kNoAnswer, now);
+  qp_.on_outcome(outcome, now);
   return true;
 }
 

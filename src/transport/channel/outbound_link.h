@@ -69,8 +69,9 @@ class OutboundLink final : public LaneReceiver {
   // The memory could not be read, even if a later check finds it again. The request fails, and no
   // request that was posted after it is executed.
   void on_memory_lost(const Direct& direct);
-  // The channel is lost. True: requests were in progress, and were returned to the requester.
-  bool on_channel_lost(Instant now);
+  // The channel is lost. True: requests were in progress, and were returned to the requester, with
+  // this outcome.
+  bool on_channel_lost(const verbs::Outcome& outcome, Instant now);
 
   // Responses from the peer. False: the peer has broken the rules.
   bool on_opened(const wire::Opened& frame, std::span<const std::byte> more);
