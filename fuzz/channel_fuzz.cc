@@ -227,6 +227,7 @@ class ChannelFuzz {
         qps_.at(place).qp->post(receive_request(1, {buffer.sge(0, some_length() % 100'000)}));
         return;
       }
+      case ChannelAct::kHoldPeers: return rig_.tcp(0).hold_peers(std::chrono::seconds(input_.u8()));
       case ChannelAct::kTurns: return turns(1 + input_.below(8));
       case ChannelAct::kTime:
         rig_.skip_time(std::chrono::milliseconds(input_.u8()));
@@ -260,7 +261,7 @@ class ChannelFuzz {
     frame.lowest_version.set(how % 16 == 15 ? 2 : 1);
     frame.highest_version.set(1);
     frame.incarnation.set(how / 16 % 4 == 3 ? 0 : 5);
-    frame.capabilities.set((how % 16 >= 8 ? wire::kTrunks : 0) |
+    frame.capabilities.set((how % 16 >= 8 ? wire::kTrunks : 0) | (how % 4 != 1 ? wire::kHolds : 0) |
                            (has_lanes_ && how % 4 != 3 ? wire::kLaneFrames : 0));
     add(frame);
   }
@@ -330,7 +331,7 @@ class ChannelFuzz {
                     .number = number});
   }
   void plain() {
-    const std::uint32_t which = input_.below(10);
+    const std::uint32_t which = input_.below(12);
     const Le32 link(some_link());
     switch (which) {
       case 0: return add(wire::Ping{});
@@ -342,6 +343,15 @@ class ChannelFuzz {
       case 6: return add(wire::Closed{.link = link});
       case 7: return add(wire::TrunkOffer{});
       case 8: return add(wire::TrunkReady{});
+      case 9: {
+        const std::uint8_t time = input_.u8();
+        const Le32 milliseconds(time < 0xF0 ? time * 64U : hostile_number(input_));
+        return add(wire::Hold{.milliseconds = milliseconds, .number = Le64(input_.u8())});
+      }
+      case 10: {
+        const Le32 milliseconds(hostile_number(input_));
+        return add(wire::Held{.milliseconds = milliseconds, .number = Le64(input_.below(4))});
+      }
       default: return add(wire::Ready{.link = link});
     }
   }

@@ -15,7 +15,7 @@ enum class ChannelAct : std::uint8_t {
   kOpen,       // link, queue pair, what is wrong with it
   kRequest,    // link, opcode, serial, length, whether by a lane, region, offset, bytes inside
   kMore,       // link, offset, bytes inside
-  kPlain,      // which: Ping, Pong, Abort, Close, Opened, Closed, Ready; link
+  kPlain,      // a frame of few fields: which; link; of Hold and Held time and number
   kAck,        // link, serial
   kNak,        // link, serial, outcome, status, timer
   kData,       // link, serial, offset, bytes inside
@@ -37,6 +37,7 @@ enum class ChannelAct : std::uint8_t {
   kLane,       // which: open, ready, closed, or it fails; lane, number
   kClear,      // which: Clear, ClearAnswer, AnswerDue; link, serial, offset, bytes, lane, number
   kPiece,      // bytes, number, whether it is void: on a lane
+  kHoldPeers,  // seconds: we ask to be waited for
   kCount,
 };
 

@@ -131,6 +131,23 @@ std::vector<Script> seeds() {
                       .act(ChannelAct::kForget, {1})
                       .act(ChannelAct::kMeet)
                       .greet());
+    // It asks us to wait, goes, and comes again; and we ask it.
+    all.push_back(Script(sealed)
+                      .greet()
+                      .act(ChannelAct::kPost, {0, 0, 64})
+                      .act(ChannelAct::kTurns, {3})
+                      .act(ChannelAct::kPlain, {9, 1, 100, 1})
+                      .end()
+                      .act(ChannelAct::kMeet)
+                      .act(ChannelAct::kPost, {0, 2, 100})
+                      .act(ChannelAct::kTime, {200})
+                      .act(ChannelAct::kTurns, {3})
+                      .greet()
+                      .act(ChannelAct::kHoldPeers, {10})
+                      .act(ChannelAct::kPlain, {10, 1, 0, 1})
+                      .end()
+                      .act(ChannelAct::kPlain, {9, 1, 0, 2})
+                      .end());
     all.push_back(with_lanes(sealed));
   }
   return all;

@@ -25,6 +25,11 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Duration kLongestPause = std::chrono::seconds(5);
 
+// To a host that changes its engine, which takes a tenth of a second. One that takes longer is
+// tried as always.
+constexpr Duration kQuickPause = std::chrono::milliseconds(20);
+constexpr Duration kQuickFor = std::chrono::seconds(2);
+
 // Strangers may knock as often as they like; so many get a handshake at a time.
 constexpr std::size_t kMostHandshakes = 64;
 
@@ -151,9 +156,9 @@ void ChannelMaker::set_hosts(std::map<std::string, ChannelPeer> peers) {
   });
 }
 
-void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
-                           const std::string& reason) {
-  mailbox_->post([this, name, number, reason] {
+void ChannelMaker::on_lost(const std::string& name, std::uint64_t number, const std::string& reason,
+                           Again again) {
+  mailbox_->post([this, name, number, reason, again] {
     const auto found = hosts_.find(name);
     // One that another has replaced is no loss.
     if (found == hosts_.end() || found->second.number != number) return;
@@ -165,6 +170,7 @@ void ChannelMaker::on_lost(const std::string& name, std::uint64_t number,
       host.named.clear();
     }
     if (std::exchange(host.connected, false)) host.since = now();
+    if (again == Again::kSoon) host.quick_until = now() + kQuickFor;
     host.next_try = now() + host.pause;
     on_problem(name, reason);
   });
@@ -196,13 +202,14 @@ bool ChannelMaker::is_wanted(const std::string& name, const Host& host) const {
 void ChannelMaker::dial_who_is_due(Instant time) {
   if (!tls_) return;
   for (auto& [name, host] : hosts_) {
-    if (is_wanted(name, host) && host.next_try <= time) dial(name, host);
+    if (is_wanted(name, host) && host.next_try <= time) dial(name, host, time);
   }
 }
 
-void ChannelMaker::dial(const std::string& name, Host& host) {
+void ChannelMaker::dial(const std::string& name, Host& host, Instant time) {
   host.dialing = true;
-  host.pause = std::clamp(2 * host.pause, kFirstPause, kLongestPause);
+  host.pause = time < host.quick_until ? kQuickPause
+                                       : std::clamp(2 * host.pause, kFirstPause, kLongestPause);
   events_.dial(host.peer.endpoint, [this, mailbox = mailbox_, name](Result<UniqueFd> socket) {
     auto shared = std::make_shared<Result<UniqueFd>>(std::move(socket));
     // Delivered only while this object is there.
@@ -310,6 +317,7 @@ void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
   made.number = host.number = ++made_;
   host.connected = true;
   host.since = now();
+  host.quick_until = {};
   if (!std::exchange(host.told, true)) {
     comings_and_goings_.info(now(), "host {}: channel open ({})", identity->host, kind_of(config_));
   }

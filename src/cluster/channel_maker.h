@@ -101,8 +101,11 @@ class ChannelMaker {
   void set_listener(UniqueFd listener);
   // Sets all other hosts of the cluster, by name. Any other host is refused.
   void set_hosts(std::map<std::string, ChannelPeer> peers);
+  // Whether a channel is soon possible again: the host changes its engine.
+  enum class Again : std::uint8_t { kAsAlways, kSoon };
   // The channel to `host` with this number was lost.
-  void on_lost(const std::string& host, std::uint64_t number, const std::string& reason);
+  void on_lost(const std::string& host, std::uint64_t number, const std::string& reason,
+               Again again = Again::kAsAlways);
 
  private:
   struct Host {
@@ -113,6 +116,7 @@ class ChannelMaker {
     Instant since{};  // when the channel was opened or lost
     Duration pause{};
     Instant next_try{};
+    Instant quick_until{};  // tries follow one another quickly
     std::set<std::string>
         named{};        // problems that were logged since it was last connected for long
     bool told = false;  // the last line says that there is a channel
@@ -124,7 +128,7 @@ class ChannelMaker {
   bool dials(const std::string& host) const { return config_.host < host; }
   bool is_wanted(const std::string& name, const Host& host) const;
   void dial_who_is_due(Instant now);
-  void dial(const std::string& name, Host& host);
+  void dial(const std::string& name, Host& host, Instant time);
   void on_dialed(const std::string& name, Result<UniqueFd> socket);
   void on_knock(UniqueFd socket);
   void begin(UniqueFd socket, const std::string& dialed);

@@ -50,6 +50,25 @@ TEST_F(ChannelMakerTest, ChannelsThatAreLostAtOnceAreMadeMoreAndMoreSeldom) {
   EXPECT_LE(a.dialed(), 5);
 }
 
+// Its engine is replaced: nothing listens for a moment. In the same time a host that is not waited
+// for is tried four times at most.
+TEST_F(ChannelMakerTest, AHostThatIsSoonBackIsDialedQuickly) {
+  MakingHost a(named("a"), credentials(authority_, "a"));
+  sockaddr_in closed{};
+  {
+    const UniqueFd socket = listener();
+    closed = address_of(socket.get());
+  }
+  a.knows("b", closed);
+  ASSERT_TRUE(wait_until([&] { return a.dialed() >= 1; }));
+  a.maker().on_lost("b", 0, "it is being upgraded", ChannelMaker::Again::kSoon);
+  const auto until = std::chrono::steady_clock::now() + milliseconds(900);
+  while (a.dialed() < 12 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_GE(a.dialed(), 12);
+}
+
 // A connection that is reset every second must not fill the log.
 TEST_F(ChannelMakerTest, EachCauseIsNamedOnceWhileChannelsComeAndGo) {
   MakingHost a(named("a"), credentials(authority_, "a"));

@@ -311,7 +311,10 @@ void ClusterFabric::on_changed(const std::string& host, const model::ChannelProb
 
 void ClusterFabric::on_channel_lost(const transport_channel::LostChannel& lost) {
   const std::string host = name_of(lost.host);
-  if (maker_ && !host.empty()) maker_->on_lost(host, lost.number, lost.reason);
+  if (!maker_ || host.empty()) return;
+  if (!lost.is_held) return maker_->on_lost(host, lost.number, lost.reason);
+  maker_->on_lost(host, lost.number, "requests wait for the host: " + lost.reason,
+                  cluster::ChannelMaker::Again::kSoon);
 }
 
 void ClusterFabric::on_trunk(const worker::TrunkNews& news) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <span>
@@ -23,6 +24,11 @@ constexpr auto kQuietLook = std::chrono::milliseconds(1);
 constexpr auto kSendLimit = std::chrono::seconds(4);
 constexpr auto kInventoryLimit = std::chrono::milliseconds(200);
 
+// Other hosts wait for what an upgrade may take at most, and for the channels that are made
+// afterwards. It goes on without those that have not answered.
+constexpr auto kPeersWait = std::chrono::seconds(10);
+constexpr auto kPeersLimit = std::chrono::milliseconds(300);
+
 // For the other engine, whose steady clock is the same.
 std::string time_as_text() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -37,6 +43,7 @@ Result<std::string> HandOver::run(const std::string& facts, UniqueFd line) {
   }
   auto word = await_word();
   parts_.host.thaw();
+  parts_.host.hold_peers(Duration::zero());
   parts_.api.door().resume();
   return word;
 }
@@ -47,9 +54,11 @@ Status HandOver::leave(const std::string& facts, UniqueFd line) {
   if (Status good = host::check_heir(*heir); !good) return good;
   if (Status quiet = quiet_api(); !quiet) return quiet;
   if (!parts_.cluster.save_inventory(kInventoryLimit)) {
-    log::warn("the inventory was not saved in time: the new engine may not know GIDs that are new "
-              "until it reaches etcd");
+    log::warn(
+        "the inventory was not saved in time: the new engine may not know GIDs that are new "
+        "until it reaches etcd");
   }
+  have_peers_wait();
   privsep::EstateLine estate(std::move(line));
   return send_estate(estate);
 }
@@ -68,6 +77,32 @@ Status HandOver::quiet_api() {
   }
   parts_.mailbox.deliver();
   return {};
+}
+
+// Those of an earlier release cannot, and their queue pairs spend retries until the heir is there.
+void HandOver::have_peers_wait() {
+  using Answer = transport_channel::PeerHold::Answer;
+  parts_.host.hold_peers(kPeersWait);
+  const auto late = std::chrono::steady_clock::now() + kPeersLimit;
+  std::vector<worker::HeldPeer> peers = parts_.host.held_peers();
+  const auto is_awaited = [](const worker::HeldPeer& peer) {
+    return peer.answer == Answer::kAwaited;
+  };
+  while (std::ranges::any_of(peers, is_awaited) && std::chrono::steady_clock::now() < late) {
+    std::this_thread::sleep_for(kQuietLook);
+    peers = parts_.host.held_peers();
+  }
+  for (const worker::HeldPeer& peer : peers) {
+    if (peer.answer == Answer::kAwaited) {
+      log::warn("host {} has not said whether its VMs wait for this host; going on", peer.host);
+    }
+    if (peer.answer == Answer::kRefused) {
+      log::warn("host {} has waited for this host as long as it does, and does not now", peer.host);
+    }
+    if (peer.answer == Answer::kCannot) {
+      log::info("host {} is of a release that cannot wait for this host", peer.host);
+    }
+  }
 }
 
 Status HandOver::send_estate(privsep::EstateLine& line) {

@@ -46,6 +46,7 @@ class HandOver {
  private:
   Status leave(const std::string& facts, UniqueFd line);
   Status quiet_api();
+  void have_peers_wait();
   Status send_estate(privsep::EstateLine& line);
   Result<std::string> await_word();
 

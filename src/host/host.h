@@ -87,6 +87,10 @@ class Host final : public model::Management, public metrics::MetricsSource {
   ~Host() override;
 
   // ---- Handing over to another engine ----
+  // Asks the other hosts to wait for this one, for `time` at most; zero: not any more. held_peers()
+  // is what they have answered so far; empty also if the worker does not respond.
+  void hold_peers(Duration time);
+  std::vector<worker::HeldPeer> held_peers();
   // Stops the worker where it is and saves all adapters. Errors: as PortTable::save_ports(); kIo
   // (the worker did not respond). thaw() follows in any case, unless the process ends.
   Result<std::vector<worker::PortParcel>> freeze();

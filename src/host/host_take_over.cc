@@ -15,6 +15,14 @@ namespace paravane::host {
 
 using model::UpgradeState;
 
+namespace {
+
+// Their channels are made anew, and the inventory is read. As long as other hosts wait for this
+// one.
+constexpr Duration kAwaitOthers = std::chrono::seconds(10);
+
+}  // namespace
+
 privsep::HeirFacts own_facts() {
   return {.version = kVersion,
           .store_schema = store::kStoreVersion,
@@ -52,6 +60,15 @@ model::ApiResult<void> Host::upgrade(bool only_check) {
   upgrade_ = {.state = UpgradeState::kUnderWay, .from = kVersion};
   changes_.info("{} requested by an operator", only_check ? "check of an upgrade" : "upgrade");
   return {};
+}
+
+void Host::hold_peers(Duration time) {
+  worker_->post([ports = ports_.get(), time] { ports->hold_peers(time); });
+}
+
+std::vector<worker::HeldPeer> Host::held_peers() {
+  return worker_->ask([this] { return ports_->held_peers(); })
+      .value_or(std::vector<worker::HeldPeer>());
 }
 
 Result<std::vector<worker::PortParcel>> Host::freeze() {
@@ -169,6 +186,7 @@ void Host::keep_all() {
 
 void Host::begin() {
   if (config_.kept != nullptr) keep_all();
+  worker_->post([ports = ports_.get()] { ports->await_others(kAwaitOthers); });
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);

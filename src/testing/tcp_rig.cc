@@ -100,9 +100,8 @@ void TcpRig::join() {
   constexpr std::array kKeys{transport_channel::Seal::Key{std::byte{1}},
                              transport_channel::Seal::Key{std::byte{2}}};
   for (unsigned i = 0; i < sides_.size(); ++i) {
-    transport_channel::ChannelConfig config{.host = host_of(1 - i),
-                                            .seals_payload = seals_payload_,
-                                            .holds = sides_.at(i).holds};
+    transport_channel::ChannelConfig config{
+        .host = host_of(1 - i), .seals_payload = seals_payload_, .holds = sides_.at(i).holds};
     if (sealed_) {
       config.send_key = kKeys.at(i);
       config.receive_key = kKeys.at(1 - i);

@@ -212,8 +212,8 @@ TEST_F(RequesterTest, AnOutcomeThatHasWaitedIsRetriedAtOnce) {
   EXPECT_EQ(engine_.transport().submitted().size(), 6u);
 }
 
-// The peer's host has asked to be waited for: a try costs nothing, and afterwards the queue pair has
-// all of its own time.
+// The peer's host has asked to be waited for: a try costs nothing, and afterwards the queue pair
+// has all of its own time.
 TEST_F(RequesterTest, AHeldPeerIsWaitedForWithoutARetry) {
   const auto qp = ready(10, 3, 7);
   const Duration timeout = ack_timeout(10);

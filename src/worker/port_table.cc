@@ -1,5 +1,6 @@
 #include "worker/port_table.h"
 
+#include <fmt/core.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                  return reasons_.why_none(found->second->id(), ends);
                },
            .probed_ways = [this](const model::AdapterName& name) { return probed_ways(name); }}),
-      tcp_({.incarnation = incarnation, .arranges_trunks = true}, worker.loop(), *this,
+      tcp_({.incarnation = incarnation, .arranges_trunks = true, .holds = &holds_}, worker.loop(),
+           *this,
            {.on_lost = [this](const transport_channel::LostChannel& lost) { on_lost(lost); },
             .on_open = [this](verbs::HostId host) { trunks_.on_channel(host); },
             .on_trunk_offer = [this](
@@ -145,6 +147,7 @@ void PortTable::set_others(const OtherHosts& others) {
   }
   set_hosts(others.hosts);
   directory_.set_others_known(others.known);
+  if (others.known) directory_.set_learning(false);
 }
 
 void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
@@ -160,6 +163,7 @@ void PortTable::set_hosts(const std::vector<RemoteHost>& hosts) {
   for (const auto& [gone, host] : before) {
     if (hosts_.contains(gone)) continue;
     directory_.remove_host(gone);
+    holds_.forget(gone);
     tcp_.close(gone, "the host has left the cluster", std::chrono::steady_clock::now());
   }
 }
@@ -174,6 +178,44 @@ void PortTable::on_lost(const transport_channel::LostChannel& lost) {
   if (found != hosts_.end()) found->second.problem = lost.reason;
   trunks_.on_channel_lost(lost.host, std::chrono::steady_clock::now());
   if (events_.channel_lost) events_.channel_lost(lost);
+}
+
+std::vector<HeldPeer> PortTable::held_peers() const {
+  std::vector<HeldPeer> peers;
+  for (const transport_channel::PeerHold& one : tcp_.peer_holds()) {
+    peers.push_back({.host = report_host(one.host).name, .answer = one.answer});
+  }
+  return peers;
+}
+
+void PortTable::await_others(Duration time) {
+  directory_.set_others_known(false);
+  directory_.set_learning(true);
+  holds_.begin_all(time, std::chrono::steady_clock::now());
+}
+
+// A host can cause as many as Holds lets it.
+void PortTable::on_hold(const transport_channel::HoldNews& news) {
+  using What = transport_channel::HoldNews::What;
+  if (news.what == What::kAllOver) return directory_.set_learning(false);
+  const std::string host = report_host(news.host).name;
+  const Instant now = std::chrono::steady_clock::now();
+  model::Event event{.type = "channel.held", .fields = {{"host", host}}};
+  if (news.what == What::kBegun) {
+    const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(news.time).count();
+    event.fields.emplace("most_ms", std::to_string(time));
+    event.text = fmt::format("host {} is being upgraded: requests wait for it", host);
+    told_holds_.info(now, "{}, for {} ms at most", event.text, time);
+  } else {
+    event.type = "channel.hold_over";
+    event.severity = model::Severity::kWarning;
+    event.text =
+        news.what == What::kOver
+            ? fmt::format("host {} has not come back in the time that requests wait for it", host)
+            : fmt::format("host {} asks too often to be waited for, and is not", host);
+    told_holds_.warn(now, "{}", event.text);
+  }
+  if (events_.tell) events_.tell(std::move(event));
 }
 
 void PortTable::set_trunk_listener(TrunkListener* listener) {
@@ -393,7 +435,11 @@ HostReport PortTable::report_host(verbs::HostId id) const {
                     .problem = found->second.problem,
                     .lacks_probe = found->second.lacks_probe,
                     .trunk = trunks_.report(id)};
-  if (tcp_.channel_to(id) != nullptr) report.problem.clear();
+  if (tcp_.channel_to(id) != nullptr) {
+    report.problem.clear();
+  } else if (holds_.is_held(id)) {
+    report.problem = "requests wait for the host: " + report.problem;
+  }
   return report;
 }
 
@@ -428,7 +474,8 @@ std::vector<MetricGroup> PortTable::shared_metrics() const {
       group("path", local_tenant_.turn_counters().set, {{"path", "local"}}),
       group("path", roce_tenant_.turn_counters().set, {{"path", "roce"}}),
       group("path", tcp_tenant_.turn_counters().set, {{"path", "tcp"}}),
-      group("path", trunks_.tenant().turn_counters().set, {{"path", "hca"}})};
+      group("path", trunks_.tenant().turn_counters().set, {{"path", "hca"}}),
+      group("holds", holds_.counters().set, {})};
   for (const auto& [id, host] : hosts_) {
     if (const transport_channel::Channel* channel = tcp_.channel_to(id)) {
       groups.push_back(group("channel", channel->counters().set, {{"host", host.name}}));
@@ -453,7 +500,8 @@ std::vector<model::CounterGroup> PortTable::shared_stats() const {
       report_counters("local_path", local_tenant_.turn_counters().set),
       report_counters("roce_path", roce_tenant_.turn_counters().set),
       report_counters("tcp_path", tcp_tenant_.turn_counters().set),
-      report_counters("hca_path", trunks_.tenant().turn_counters().set)};
+      report_counters("hca_path", trunks_.tenant().turn_counters().set),
+      report_counters("holds", holds_.counters().set)};
   for (const auto& [id, host] : hosts_) {
     if (const transport_channel::Channel* channel = tcp_.channel_to(id)) {
       groups.push_back(report_counters("channel_" + host.name, channel->counters().set));

@@ -81,6 +81,12 @@ struct OpenTrunk {
   std::uint32_t port = 1;
 };
 
+// What another host has answered to PortTable::hold_peers().
+struct HeldPeer {
+  std::string host{};  // its name
+  transport_channel::PeerHold::Answer answer{};
+};
+
 struct QpSlice;
 
 // These functions are called on the worker's thread and must not block.
@@ -164,6 +170,14 @@ class PortTable final : private transport_channel::LocalOwners {
   Status open_channel(const transport_channel::ChannelConfig& config,
                       std::unique_ptr<transport_channel::Stream> stream);
 
+  // ---- The engine is replaced: other hosts ----
+  // Asks each host with an open channel to wait for this one for so long; zero: not any more.
+  void hold_peers(Duration time) { tcp_.hold_peers(time); }
+  std::vector<HeldPeer> held_peers() const;
+  // This engine has taken over: requests to other hosts wait for their channels, and for GIDs that
+  // are not known yet, for so long at most.
+  void await_others(Duration time);
+
   // ---- Trunks, the channels over RDMA adapters ---- Null: no trunks are arranged.
   void set_trunk_listener(TrunkListener* listener);
   // Sends a frame in the channel over TCP to that host, if it is open.
@@ -215,6 +229,7 @@ class PortTable final : private transport_channel::LocalOwners {
   void set_hosts(const std::vector<RemoteHost>& hosts);
   void report_gids() const;
   void on_lost(const transport_channel::LostChannel& lost);
+  void on_hold(const transport_channel::HoldNews& news);
   HostReport report_host(verbs::HostId id) const;
   PortWatch::WayName name_way(const verbs::PathUse::Way& way) const;
   std::string why_not_roce(verbs::AdapterId id) const;
@@ -232,6 +247,8 @@ class PortTable final : private transport_channel::LocalOwners {
   fabric::Directory directory_;
   PortEvents events_;
   PortWatch::Speech speech_;
+  transport_channel::Holds holds_{
+      [this](const transport_channel::HoldNews& news) { on_hold(news); }};
   transport_channel::ChannelTransport tcp_;
   Trunks trunks_;
   EventSignal event_signal_;
@@ -262,6 +279,7 @@ class PortTable final : private transport_channel::LocalOwners {
   std::size_t next_id_ = 0;
   LeavingPorts leaving_;
   LimitedLog removals_;
+  LimitedLog told_holds_;
 };
 
 }  // namespace paravane::worker

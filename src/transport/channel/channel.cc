@@ -141,9 +141,8 @@ bool Channel::has_work() const {
   if (broken()) return false;
   if (readable_ || (lanes_ && lanes_->has_events())) return true;
   return !write_blocked_ && ((lanes_ && lanes_->has_frames()) || out_.in_progress || hello_due_ ||
-                             ping_due_ || pong_due_ || hold_due_ || held_due_ ||
-                             trunk_offer_due_ || trunk_ready_due_ ||
-                             !datagrams_.empty() || !long_datagrams_.empty() ||
+                             ping_due_ || pong_due_ || hold_due_ || held_due_ || trunk_offer_due_ ||
+                             trunk_ready_due_ || !datagrams_.empty() || !long_datagrams_.empty() ||
                              !requests_.empty() || !long_requests_.empty() || !answers_.empty() ||
                              !long_answers_.empty() || !closed_due_.empty() || !close_due_.empty());
 }
@@ -190,10 +189,9 @@ void Channel::keep_alive(Instant now) {
 
 void Channel::send_hold(Duration time) {
   held_for_.reset();
-  hold_due_ = wire::Hold{
-      .milliseconds =
-          Le32(static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count())),
-      .number = Le64(++last_hold_)};
+  hold_due_ = wire::Hold{.milliseconds = Le32(static_cast<std::uint32_t>(
+                             std::chrono::ceil<std::chrono::milliseconds>(time).count())),
+                         .number = Le64(++last_hold_)};
 }
 
 void Channel::note_read_answer(std::uint64_t bytes) {

@@ -77,6 +77,22 @@ TEST_F(ChannelHolds, RequestsWaitTwentySecondsForAHeldHost) {
   EXPECT_EQ(retries(), 0u);
 }
 
+TEST_F(ChannelHolds, WhatIsUnderWaySpendsNoRetryWhenTheChannelEnds) {
+  attributes_.retry_count = 0;
+  const auto sender = rig_.a().queue_pair();
+  const auto listener = rig_.b().queue_pair();
+  TcpRig::connect(rig_.a(), *sender, rig_.b(), *listener, attributes_);
+  hold(seconds(10));
+  sender->post(write_request(1, {}, 0, 0));
+  rig_.turn_one(0);  // it is in the socket
+  rig_.cut();
+  rig_.advance(seconds(5));
+  EXPECT_EQ(sender->sends.size(), 0u);
+  rig_.join();
+  ASSERT_TRUE(rig_.run());
+  EXPECT_THAT(sender->sends.statuses(), ElementsAre(WcStatus::kSuccess));
+}
+
 TEST_F(ChannelHolds, AHostThatDoesNotComeIsGivenUpAfterTheBoundAndTheQueuePairsOwnTime) {
   hold(std::chrono::hours(1));
   rig_.cut();

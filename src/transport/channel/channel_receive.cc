@@ -319,8 +319,8 @@ bool Channel::take_hold(const wire::RawFrame& raw) {
   const Duration held =
       finder_.on_hold(config_.host, std::chrono::milliseconds(frame->milliseconds.get()));
   const auto whole = std::chrono::floor<std::chrono::milliseconds>(held).count();
-  held_due_ = wire::Held{.milliseconds = Le32(static_cast<std::uint32_t>(whole)),
-                         .number = frame->number};
+  held_due_ =
+      wire::Held{.milliseconds = Le32(static_cast<std::uint32_t>(whole)), .number = frame->number};
   return true;
 }
 

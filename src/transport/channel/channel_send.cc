@@ -73,14 +73,14 @@ bool Channel::compose() {
 void Channel::compose_own() {
   wire::BlockWriter& block = *out_.block;
   if (std::exchange(hello_due_, false)) {
-    block.add(wire::Hello{.magic = Le64(wire::kHelloMagic),
-                          .lowest_version = Le16(wire::kProtocolVersion),
-                          .highest_version = Le16(wire::kProtocolVersion),
-                          .capabilities = Le32((config_.long_lives ? wire::kLongLives : 0) |
-                                               (config_.arranges_trunks ? wire::kTrunks : 0) |
-                                               (lanes_ ? wire::kLaneFrames : 0) |
-                                               (config_.holds ? wire::kHolds : 0)),
-                          .incarnation = Le64(config_.incarnation)});
+    block.add(wire::Hello{
+        .magic = Le64(wire::kHelloMagic),
+        .lowest_version = Le16(wire::kProtocolVersion),
+        .highest_version = Le16(wire::kProtocolVersion),
+        .capabilities = Le32((config_.long_lives ? wire::kLongLives : 0) |
+                             (config_.arranges_trunks ? wire::kTrunks : 0) |
+                             (lanes_ ? wire::kLaneFrames : 0) | (config_.holds ? wire::kHolds : 0)),
+        .incarnation = Le64(config_.incarnation)});
   }
   if (std::exchange(ping_due_, false)) {
     block.add(wire::Ping{.number = Le64(++signs_.pings_sent)});

@@ -216,7 +216,7 @@ std::vector<PeerHold> ChannelTransport::peer_holds() const {
     Answer answer = Answer::kCannot;
     if (host.channel->peer_can_hold()) {
       const std::optional<Duration> held = host.channel->held_for();
-      answer = !held                         ? Answer::kAwaited
+      answer = !held                      ? Answer::kAwaited
                : *held > Duration::zero() ? Answer::kWaits
                                           : Answer::kRefused;
     }

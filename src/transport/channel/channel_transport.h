@@ -112,6 +112,8 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   void hold_peers(Duration time);
   // The answers so far, of hosts whose channel is open.
   std::vector<PeerHold> peer_holds() const;
+  // Which hosts are waited for.
+  Holds& holds() { return holds_; }
   // The path to this host leads over another transport from now on. Queue pairs that wait for a
   // channel to it try again at once.
   void release(verbs::HostId host);
@@ -181,7 +183,7 @@ class ChannelTransport final : public verbs::Transport, private LinkFinder {
   Events events_;
   Holds own_holds_;  // not used if others are given
   Holds& holds_;
-  Instant now_{};  // of this turn
+  Instant now_{};                          // of this turn
   std::vector<verbs::Adapter*> adapters_;  // by AdapterId
   std::map<verbs::HostId, Host> hosts_;
   std::size_t turn_ = 0;

@@ -64,6 +64,7 @@ void Holds::run_due(Instant now) {
   if (all_until_ <= now) {
     all_until_ = kNever;
     there_.clear();
+    tell(What::kAllOver, {});
   }
   for (auto& [id, host] : hosts_) {
     if (host.until > now) continue;

@@ -30,6 +30,7 @@ struct HoldNews {
     kBegun,
     kRefused,  // it has asked for more than it may have; told once in kWithin
     kOver,     // the time is over, and the host is not there
+    kAllOver,  // likewise of begin_all(); of no host
   };
   What what{};
   verbs::HostId host{};
