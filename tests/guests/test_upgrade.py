@@ -1,14 +1,20 @@
 """The engine of a daemon is replaced under running guests, which must notice nothing: no request is lost or done twice, no
 connection breaks, no interrupt is missed, and no program gets an error."""
+import contextlib
 import datetime
 import json
+import os
 import re
+import signal
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from fault_rig import Tally
+from hosts_rig import HostsRig
 from native_rig import NativeRig
 from rig import Rig, wait_for
+from runner import processes  # hosts_rig makes it importable
 from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
 
@@ -185,6 +191,108 @@ class UpgradedBesideANativeEndpoint(unittest.TestCase):
         for server, client in BOTH_WAYS:
             self.rig.exchange(server, client, "ibv_rc_pingpong", "-g", "1", "-c", "-n", "50")
             self.rig.rping(server, client)
+
+
+class UpgradedBetweenTwoHosts(unittest.TestCase):
+    """A guest on each of two hosts, whose engines are replaced one after the other, and at once. The queue pairs try for 8 ms
+    alone (timeout 10, one retry), so they live only if their hosts wait for one another."""
+
+    PATIENCE = {"timeout": 10, "retries": 1}
+    STANDS_STILL_S = 2.5
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = HostsRig(2)
+        cls.addClassCleanup(cls.rig.close)
+        cls.rig.up()
+        cls.gaps = []
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"guests: upgrades between hosts, a host's guests stood still for {cls.gaps} ms", flush=True)
+
+    def host(self, number):
+        return self.rig.hosts[number - 1]
+
+    def upgrade(self, number):
+        done = json.loads(self.host(number).cli("daemon", "upgrade", "--formatter=json").stdout)
+        self.assertEqual(done["state"], "done", f"{done}\n{self.rig.daemon_log()}")
+        self.gaps.append(done["gap_ms"])
+
+    def engine(self, number):
+        return int(self.host(number).engine().name)
+
+    def events(self, number, kind):
+        return [event for event in json.loads(self.host(number).cli("events", "--formatter=json").stdout) if event["type"] == kind]
+
+    @contextlib.contextmanager
+    def traffic(self, seconds):
+        """In both directions at once; nothing may be lost, done twice, or fail."""
+        tallies = [Tally(self.rig, server, client, seconds, **self.PATIENCE) for server, client in ((1, 2), (2, 1))]
+        yield
+        for tally in tallies:
+            self.assertTrue(tally.goes_on(), "the program ended before the upgrades")
+        for tally in tallies:
+            ended = tally.end()
+            self.assertEqual(ended.code, 0, f"{ended.text}\n{self.rig.daemon_log()}")
+            self.assertGreater(ended.rounds, 100, ended.text)
+            print(f"guests: {ended.rounds} rounds, the longest took {ended.longest} s", flush=True)
+
+    def test_1_requests_are_done_once_and_in_order(self):
+        etcd = processes.children(processes.recall(self.rig.lab.hosts[0].pid_file()), "etcd")
+        self.rig.shell(2, "echo 0 >/tmp/pings")
+        server = self.rig.spawn(1, "sh", "-c", "rping -s -v -S 65000 >/dev/null", timeout=300)
+        self.rig.wait_cm_listening(1, 7174)
+        client = self.rig.spawn(2, "sh", "-c", f"(rping -c -a 10.77.0.1 -v -V -S 65000 -C 1000000; echo ended $?) | {COUNT_PINGS}", timeout=300)
+        with self.traffic(22):
+            self.upgrade(1)
+            self.upgrade(2)
+            with ThreadPoolExecutor() as both:
+                list(both.map(self.upgrade, (1, 2)))
+            pings = self.pings()
+            wait_for("more pings", lambda: self.pings() > pings + 30, 30)
+        self.assertNotIn("ended", self.rig.shell(2, "cat /tmp/pings"))
+        for program in client, server:
+            program.end()
+        self.assertEqual(processes.children(processes.recall(self.rig.lab.hosts[0].pid_file()), "etcd"), etcd)
+
+    def pings(self):
+        return int(self.rig.shell(2, "cat /tmp/pings").split()[0] or 0)
+
+    def test_2_an_engine_that_takes_long_is_waited_for(self):
+        """The new engine of a host stands still, before it has taken over or right after."""
+        for number in 1, 2:
+            with self.subTest(host=number), self.traffic(16):
+                self.upgrade_slowly(number)
+            self.assertIn(f"h{number}", [event["fields"]["host"] for event in self.events(3 - number, "channel.held")])
+            self.assertEqual(self.events(3 - number, "channel.hold_over"), [])
+
+    def upgrade_slowly(self, number):
+        keeper = processes.recall(self.rig.lab.hosts[number - 1].pid_file())
+        engine = self.engine(number)
+        began = len(self.host(number).daemon_log())
+        self.host(number).cli("daemon", "upgrade", "--no-wait")
+
+        def heir():
+            if "handing over" not in self.host(number).daemon_log()[began:]:
+                return None
+            return next((pid for pid in processes.children(keeper, "paravaned") if pid != engine), None)
+        new = wait_for("the engines hand over", heir, APART_S + 10, interval=0.001)
+        os.kill(new, signal.SIGSTOP)
+        time.sleep(self.STANDS_STILL_S)
+        os.kill(new, signal.SIGCONT)
+        wait_for("the upgrade is done", lambda: self.engine(number) == new, 10)
+
+    def test_3_a_crash_is_not_waited_for(self):
+        """Its channels end without a word, so the other host's queue pairs have their own time alone."""
+        held = len(self.events(1, "channel.held"))
+        tally = Tally(self.rig, 2, 1, 20, **self.PATIENCE)
+        os.kill(self.engine(2), signal.SIGKILL)
+        code, text = tally.client.finish(15)
+        self.assertEqual(code, 3, text)
+        self.assertIn("retry", text)
+        self.assertEqual(len(self.events(1, "channel.held")), held)
+        tally.server.end()
 
 
 if __name__ == "__main__":

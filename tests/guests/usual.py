@@ -49,6 +49,7 @@ USUAL = {
     "UpgradedBesideANativeEndpoint": ALL,
     "LoadedStates": ALL,
     "Crashed": ALL,
+    "UpgradedBetweenTwoHosts": ALL,
     "Events": "new_address* port_goes*",
     "DeviceIsTakenAway": NONE,
     "HostFaults": "a_daemon_is_killed* frames_are_lost",
