@@ -309,8 +309,10 @@ void Requester::settle(const Outcome& outcome, Instant now) {
 
 // IBTA 9.7.5.2.3: after the last retry an answer is waited for as long again.
 void Requester::on_no_answer(const Outcome& outcome, Instant now) {
-  if (outcome.has_waited) return spend_retry();
-  if (outcome.is_held) return wait(Event::kAwaitPeer, kLookForHeld, now);
+  if (outcome.wait == Outcome::Wait::kWaited) return spend_retry();
+  if (outcome.wait == Outcome::Wait::kHeld) {
+    return wait(Event::kAwaitPeer, kLookForHeld, now);
+  }
   const Duration timeout = ack_timeout(qp_.impl_->attributes.timeout);
   if (timeout == Duration::zero()) return wait(Event::kAwaitPeer, kLookForPeer, now);
   if (qp_.adapter_.is_settling(now)) {

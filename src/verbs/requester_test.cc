@@ -189,7 +189,7 @@ TEST_F(RequesterTest, NoAnswerIsRetriedAfterTheAckTimeout) {
 
 // A transport that has timers of its own has waited before it says so.
 TEST_F(RequesterTest, AnOutcomeThatHasWaitedIsRetriedAtOnce) {
-  constexpr Outcome kWaited{.kind = Outcome::Kind::kNoAnswer, .has_waited = true};
+  constexpr Outcome kWaited{.kind = Outcome::Kind::kNoAnswer, .wait = Outcome::Wait::kWaited};
   const auto at_once = ready(10, 3, 7);
   engine_.transport().answer_always(kWaited);
   at_once->post(send_request(1, {}));

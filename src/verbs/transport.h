@@ -39,22 +39,27 @@ struct alignas(4) Outcome {
     kMemoryAbsent,      // memory of either side is unmapped, or a path full, at the moment: try
                         // again for a bounded time, then complete with `status`
   };
+  // kNoAnswer, kAnswerLost: how long the requester waits before the next try.
+  enum class Wait : std::uint8_t {
+    kTimeout,  // the queue pair's timeout, and the try spends a retry
+    // Not at all: the transport has waited for the timeout itself, so a retry is spent at once.
+    // Without a timeout (0), it waits for ever and never says so.
+    kWaited,
+    // A moment, and the try spends no retry: the peer's host has asked to be waited for, within a
+    // bound that the transport keeps.
+    kHeld,
+  };
   Kind kind = Kind::kDone;
   WcStatus status = WcStatus::kSuccess;
   std::uint8_t rnr_timer = 0;  // IBTA encoding, 0..31
-  // kNoAnswer, kAnswerLost: the transport has waited for the queue pair's timeout itself, so a
-  // retry is spent at once. Without a timeout (0), it waits for ever and never says so.
-  bool has_waited : 1 = false;
-  // kNoAnswer: the peer's host has asked to be waited for, within a bound that the transport keeps.
-  // The try spends no retry, and another one follows soon.
-  bool is_held : 1 = false;
+  Wait wait = Wait::kTimeout;
 };
 static_assert(sizeof(Outcome) == 4);
 
 // The outcome of a try for which no peer was present.
 inline constexpr Outcome kNoAnswer{.kind = Outcome::Kind::kNoAnswer};
 // The same while the peer's host is waited for.
-inline constexpr Outcome kHeld{.kind = Outcome::Kind::kNoAnswer, .is_held = true};
+inline constexpr Outcome kHeld{.kind = Outcome::Kind::kNoAnswer, .wait = Outcome::Wait::kHeld};
 
 constexpr bool is_done(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone;

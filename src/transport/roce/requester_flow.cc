@@ -458,7 +458,7 @@ void RequesterFlow::on_timer(Instant now) {
   if (timeout_ != Duration::zero() && now - progress_ >= timeout_) {
     progress_ = now;
     counters_.timeouts.add();
-    return fail({.kind = Outcome::Kind::kNoAnswer, .has_waited = true}, now);
+    return fail({.kind = Outcome::Kind::kNoAnswer, .wait = Outcome::Wait::kWaited}, now);
   }
   if (now < deadline_) return;
   if (state_.unanswered.is_before(state_.sent)) {
