@@ -102,11 +102,39 @@ class RingProducerTest : public ::testing::Test {
     EXPECT_EQ(ring.unconsumed(), 0u);
   }
 
+  void guest_sets_producer(std::uint32_t index) { ram_.store(pages_.at(8), index); }
+
   TestMemory ram_{64 * kPageBytes};
   GuestMemory memory_;
   TestPages pages_;
   PageList list_;
 };
+
+TEST_F(RingProducerTest, AnotherProducerGoesOnWhereTheGuestHasIt) {
+  GuestConsumer guest(ram_, pages_, event_ring());
+  {
+    RingProducer gone(list_, event_ring());
+    for (std::uint32_t i = 0; i < 5; ++i) ASSERT_EQ(push(gone, i, 8), Push::kDone);
+  }
+  EXPECT_EQ(guest.take(), 0u);
+  RingProducer next(list_, event_ring());
+  ASSERT_EQ(next.resume(), Push::kDone);
+  EXPECT_EQ(next.unconsumed(), 4u);
+  ASSERT_EQ(push(next, 5, 8), Push::kDone);
+  for (std::uint32_t i = 1; i <= 5; ++i) EXPECT_EQ(guest.take(), i);
+}
+
+TEST_F(RingProducerTest, ARingWithImpossibleIndicesIsNotGoneOnWith) {
+  const std::uint32_t end = 2 * 2048;  // of the indices of 1536 entries, for Linux
+  for (const auto& [tail, head] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+           {end, 0}, {0, end}, {0xFFFF'FFFF, 0}, {0, 1}}) {
+    guest_sets_producer(tail);
+    guest_sets_consumer(head);
+    RingProducer ring(list_, event_ring());
+    EXPECT_EQ(ring.resume(), Push::kBroken) << tail << " " << head;
+    EXPECT_EQ(push(ring, 1, 8), Push::kBroken);
+  }
+}
 
 TEST_F(RingProducerTest, C40_FiveThousandNotificationsArriveInOrder) {
   RingProducer ring(list_, notification_ring());

@@ -9,7 +9,7 @@ import random
 import signal
 import threading
 
-from rig import DaemonTest, connect, is_alive, wait_for
+from rig import DaemonTest, children_of, connect, is_alive, kill_daemon, wait_for
 
 NAMES = [f"vm{number}" for number in range(8)]
 ROUNDS = int(os.environ.get("PARAVANE_KILLS", "40"))
@@ -85,6 +85,9 @@ class Kills(DaemonTest):
             killer.start()
             unanswered = self.change_until_killed(known, chance)
             killer.join()
+            if victim == engine:  # another one goes on
+                wait_for(lambda engine=engine, daemon=daemon: [pid for pid in children_of(daemon.pid) if pid != engine], "another engine")
+                kill_daemon(daemon)
             daemon.wait(60)
             wait_for(lambda engine=engine: not is_alive(engine), "the engine to end")
         self.start()

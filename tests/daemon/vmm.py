@@ -35,6 +35,13 @@ class Vmm:
             raise Refused(f"command {command}, flags {flags:#x}, error {error}")
         return self.read(size - 16)[4:]
 
+    def answers(self):
+        """Asks for the device's properties."""
+        self.socket.sendall(struct.pack("=HHIII", 2, 4, 32, 0, 0) + struct.pack("=IIII", 16, 0, 0, 0))
+        number, command, size, flags, _ = struct.unpack("=HHIII", self.read(16))
+        self.read(size - 16)
+        return (number, command, flags) == (2, 4, 1)
+
     def read(self, count):
         data = b""
         while len(data) < count:
