@@ -130,6 +130,7 @@ void Keeper::on_signal() {
     case SIGCHLD: look_for_end(); return;
     default:
       succession_.give_up("the daemon is stopping", now());
+      is_stopping_ = true;
       stop_signal_ = *number;
       stop_when_certain();
   }
@@ -184,7 +185,7 @@ void Keeper::look_for_end() {
   on_notes();  // its last ones
   engine_ = 0;
   // One that could not start, or was told to stop, ends by itself.
-  const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && stop_signal_ == 0;
+  const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && !is_stopping_;
   const Crash crash{.how = print_end(status),
                     .came_from_outside = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
   if (!succession_.on_engine_ended(crash, may_go_on, now())) {

@@ -114,7 +114,8 @@ class Keeper : private SuccessionHands {
   };
   std::optional<Heir> heir_;
   std::string log_level_;  // empty: as at the start
-  int stop_signal_ = 0;    // to be passed on; 0: none
+  bool is_stopping_ = false;
+  int stop_signal_ = 0;  // to be passed on; 0: none
 };
 
 }  // namespace paravane::keeper

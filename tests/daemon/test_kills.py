@@ -46,10 +46,11 @@ class Kills(DaemonTest):
         self.assertEqual(status, 200, answer)
         return {vm["name"]: vm["machine"]["memory_mib"] for vm in answer["vms"]}
 
-    def change_until_killed(self, known, chance):
+    def change_until_killed(self, known, chance, killer):
         """Changes VMs one after the other. Returns the name whose change has no answer and
-        what it would be (None: removed); `known` has all others as they were acknowledged."""
-        while True:
+        what it would be (None: removed); `known` has all others as they were acknowledged.
+        A change that comes while there is no engine is answered by the next one."""
+        while killer.is_alive():
             name = chance.choice(NAMES)
             after = chance.randrange(64, 1024)
             if known.get(name) is None:
@@ -64,6 +65,7 @@ class Kills(DaemonTest):
                 return name, after
             self.assertLess(status, 300, f"{words}: {answer}\n{self.log_text()[-2000:]}")
             known[name] = after
+        return None, None
 
     def test_what_was_acknowledged_is_there_and_every_name_can_be_used(self):
         chance = random.Random(7)
@@ -83,7 +85,7 @@ class Kills(DaemonTest):
             victim = chance.choice([engine, daemon.pid])
             killer = threading.Timer(chance.uniform(0, LONGEST_LIFE_S), os.kill, (victim, signal.SIGKILL))
             killer.start()
-            unanswered = self.change_until_killed(known, chance)
+            unanswered = self.change_until_killed(known, chance, killer)
             killer.join()
             if victim == engine:  # another one goes on
                 wait_for(lambda engine=engine, daemon=daemon: [pid for pid in children_of(daemon.pid) if pid != engine], "another engine")
