@@ -168,7 +168,14 @@ int run_engine(Start start, pid_t keeper, privsep::ProcessLink link, UniqueFd ho
   return to_int(daemon.run());
 }
 
+// It is to have nothing else of the keeper's, such as its line to the engine.
 int run_holder(const Start& start, pid_t keeper, UniqueFd line) {
+  constexpr int kHoldersLine = STDERR_FILENO + 1;
+  if (line.get() != kHoldersLine) {
+    ::dup2(line.get(), kHoldersLine);
+    line.reset(kHoldersLine);
+  }
+  ::close_range(static_cast<unsigned>(kHoldersLine) + 1, ~0U, 0);
   ::prctl(PR_SET_NAME, "paravane-holder");
   if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
     return refuse_to_start(in.error());

@@ -175,6 +175,7 @@ class Succeeds(Upgrade):
     def test_twenty_in_a_row(self):
         daemon = self.start()
         self.upgrade()
+        time.sleep(1)  # the command's own connection is closed by then
         keeper, engine = descriptors(daemon.pid), descriptors(self.engine(daemon))
         for _ in range(int(os.environ.get("PARAVANE_UPGRADES", "3"))):
             self.assertEqual(self.upgrade()["state"], "done")
