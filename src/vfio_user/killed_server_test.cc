@@ -172,6 +172,7 @@ class VfioUserKilled : public ::testing::Test {
       converse(client, first, second, event);
     }
     if (heir) {
+      heir->pump(client);
       EXPECT_TRUE(client.stays_silent()) << "a request was answered twice";
       EXPECT_EQ(heir->memory().usage().ranges, 1U);
       EXPECT_TRUE(heir->memory().dma_enabled());

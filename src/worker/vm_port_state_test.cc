@@ -215,12 +215,12 @@ TEST_F(VmPortState, AStateWithAForgedConnectionIsRefused) {
   turn();
   auto parcel = port_->save();
   ASSERT_TRUE(parcel);
-  constexpr std::array<std::uint16_t, 4> kNumber{6, 2, 2, 1};
+  constexpr std::array<std::uint16_t, 4> kNumber{7, 2, 2, 1};
   parcel->state = edited(parcel->state, kNumber, to_number(12'345));
   const auto adopted = VmPort::adopt(config_, kSavedId, after_.network(), std::move(*parcel));
   ASSERT_FALSE(adopted);
   EXPECT_EQ(adopted.error().message,
-            "the state is refused: 6.2.2: no queue pair can have such a flow");
+            "the state is refused: 7.2.2: no queue pair can have such a flow");
   acknowledge(102);
   turn();
   pvrdma_cqe completion{};
