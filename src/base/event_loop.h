@@ -27,7 +27,8 @@ class EventLoop {
 
   static Result<std::unique_ptr<EventLoop>> create();
 
-  // Level-triggered, unless `events` has EPOLLET. `fd` stays the caller's; unwatch() before closing it.
+  // Level-triggered, unless `events` has EPOLLET. `fd` stays the caller's; unwatch() before closing
+  // it.
   Status watch(int fd, std::uint32_t events, Callback callback);
   Status change(int fd, std::uint32_t events);
   void unwatch(int fd);

@@ -26,8 +26,8 @@ enum class RequesterPhase : std::uint8_t {
                    // it can carry, or the request in hand must go alone
   kAwaitsAnswer,   // the retry timer runs
   kAwaitsPeer,     // a look now and then whether the peer has come, which spends no retry: of a
-                    // connection without a timeout, which waits for ever, of an adapter that was
-                    // loaded a moment ago, and while the peer's host has asked to be waited for
+                   // connection without a timeout, which waits for ever, of an adapter that was
+                   // loaded a moment ago, and while the peer's host has asked to be waited for
   kAwaitsReceive,  // the RNR timer runs
   kAwaitsMemory,   // memory of either side, or room on a path, is absent at the moment
   kAwaitsRing,     // nothing in hand, for the ring is unmapped at the moment
