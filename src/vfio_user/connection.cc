@@ -177,7 +177,8 @@ void Connection::settle() {
 void Connection::read_more() {
   switch (stream_.fill(socket_.get())) {
     case MessageStream::Fill::kMore: return;
-    case MessageStream::Fill::kDrained:
+    // The end of a client that has gone is read, too: its edge was that of the last message.
+    case MessageStream::Fill::kDrained: has_input_ = is_gone_; return;
     case MessageStream::Fill::kEmpty: has_input_ = false; return;
     case MessageStream::Fill::kClosed:
       ending_ = Ending{.broken = false, .reason = "the client closed the connection"};

@@ -227,6 +227,16 @@ TEST_F(VfioUserMust, M28_AVmmThatLeavesWhileAnAnswerIsOwedIsNoticed) {
   EXPECT_TRUE(next.stays_silent());
 }
 
+// The event that tells of its last message tells of its end, too.
+TEST_F(VfioUserMust, M28_AVmmThatLeavesRightAfterAMessageIsNoticed) {
+  client_.send(Command::kReset, {}, {}, Header::kNoReply);
+  client_.hang_up();
+  rig_.step();
+  rig_.step();
+  EXPECT_FALSE(rig_.server().attached());
+  EXPECT_EQ(rig_.counters().resets.value(), 1U);
+}
+
 TEST_F(VfioUserMust, M28_MemoryStaysUntilTheDeviceHasLetGo) {
   const UniqueFd file = ram(kPage);
   ASSERT_TRUE(good(client_.dma_map(file.get(), 0, 0, kPage)));
