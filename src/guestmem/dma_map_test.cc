@@ -147,6 +147,18 @@ TEST_F(DmaMapTest, UnmapOfNothingIsNoError) {
   EXPECT_EQ(readable(), "....4567........");
 }
 
+// The remainder of a range is whole pages, as every range is that map() takes: a state that is
+// saved with it can be loaded.
+TEST_F(DmaMapTest, PartsOfPagesAreUnmappedAsPages) {
+  ASSERT_TRUE(map_pages(0, kPages));
+  memory_.unmap(GuestAddr{page(4).value + 1}, 1);
+  EXPECT_EQ(readable(), "0123.56789012345");
+  memory_.unmap(GuestAddr{page(7).value + kPageBytes - 1}, 2);
+  EXPECT_EQ(readable(), "0123.56..9012345");
+  memory_.unmap(GuestAddr{page(15).value + 8}, kTop);
+  EXPECT_EQ(readable(), "0123.56..901234.");
+}
+
 TEST_F(DmaMapTest, AbsurdUnmapsOfAVirtualIommuDoNotOverflow) {
   ASSERT_TRUE(map_pages(0, kPages));
   // What QEMU sends when a guest switches its IOMMU off.

@@ -166,8 +166,9 @@ Status GuestMemory::make_room_for(std::uint64_t new_bytes, std::uint32_t new_fil
 void GuestMemory::unmap(GuestAddr iova, std::uint64_t size) {
   owner_.check();
   if (size == 0) return;
-  const std::uint64_t first = iova.value;
-  const std::uint64_t last = size - 1 > kTop - first ? kTop : last_of(first, size);
+  const std::uint64_t end = size - 1 > kTop - iova.value ? kTop : last_of(iova.value, size);
+  const std::uint64_t first = iova.value & ~(kPageBytes - 1);
+  const std::uint64_t last = end | (kPageBytes - 1);
 
   auto range = ranges_.upper_bound(first);
   if (range != ranges_.begin()) --range;

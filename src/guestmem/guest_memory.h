@@ -108,9 +108,10 @@ class GuestMemory {
   Status map(UniqueFd file, std::uint64_t file_offset, GuestAddr iova, std::uint64_t size,
              Rights rights);
 
-  // Unmaps every part of [iova, iova+size) that is mapped. It is not an error if nothing is mapped
-  // there. `size` may exceed the top of the address space. If splitting a range would exceed the
-  // limit of ranges, the upper remainder is unmapped as well.
+  // Unmaps every page that [iova, iova+size) touches, so that what remains is whole pages, as it
+  // was mapped. It is not an error if nothing is mapped there. `size` may exceed the top of the
+  // address space. If splitting a range would exceed the limit of ranges, the upper remainder is
+  // unmapped as well.
   void unmap(GuestAddr iova, std::uint64_t size);
 
   // Unmaps all ranges. Files are released immediately, unless a page list refers to them.
