@@ -71,16 +71,21 @@ class CheckingLooker final : public MachineLooker {
     return model::Machine{.nics = {{.linux_name = "eth1"}}, .rdma_devices = {{}}};
   }
   Result<model::NicDcb> read_dcb(const std::string& nic) override {
-    require(is_name(nic));
+    require(is_interface(nic));
     return model::NicDcb{};
   }
   Result<model::RdmaStats> read_stats(const std::string& device, std::uint32_t /*port*/) override {
-    require(is_name(device));
+    require(is_device(device));
     return model::RdmaStats{.name = "", .counters = {{"a", 1}}};
   }
 
  private:
-  static bool is_name(const std::string& name) {
+  // Linux's dev_valid_name(): a name may begin with a dot.
+  static bool is_interface(const std::string& name) {
+    return !name.empty() && name.size() < 16 && name != "." && name != ".." &&
+           name.find_first_of(std::string_view("/: \0", 4)) == std::string::npos;
+  }
+  static bool is_device(const std::string& name) {
     return !name.empty() && name.size() < 64 && name.front() != '.' &&
            name.find_first_of("/ ") == std::string::npos;
   }
