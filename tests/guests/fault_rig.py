@@ -40,8 +40,9 @@ class Tally:
 
     ports = iter(range(19000, 20000))
 
-    def __init__(self, rig, server, client, seconds, timeout=14, retries=7):
+    def __init__(self, rig, server, client, seconds=1000, timeout=14, retries=7):
         port, patience = str(next(Tally.ports)), ["--timeout", str(timeout), "--retries", str(retries)]
+        self.interrupt = lambda: rig.shell(client, f"pkill -INT -f '[p]aravane-tally .* {port} ' || true")
         self.server = rig.spawn(server, "paravane-tally", *patience, port)
         before = rig.sends(client)
         self.client = rig.spawn(client, "paravane-tally", *patience, "--seconds", str(seconds), port, f"10.77.0.{server}")
@@ -49,6 +50,11 @@ class Tally:
 
     def goes_on(self):
         return self.client.process.poll() is None
+
+    def stop(self):
+        """Ends it after the round that is under way, if it goes on."""
+        self.interrupt()
+        return self.end()
 
     def end(self, timeout=120):
         """How it went at the acting end. Whatever happened, nothing may be lost or done twice."""
@@ -107,8 +113,8 @@ class FaultRig(HostsRig):
         """As the lab has it."""
         return self.lab.hosts[number - 1]
 
-    def tally(self, server, client, seconds, **more):
-        return Tally(self, server, client, seconds, **more)
+    def tally(self, server, client, *seconds, **more):
+        return Tally(self, server, client, *seconds, **more)
 
     def inside(self, number, *words):
         """The words of a command in a host's namespace."""

@@ -91,8 +91,8 @@ class NativeRig(HostsRig):
         common = ["rping", "-v", "-V", "-C", str(count), "-S", "5000", "-a", exchange.address]
         return exchange.run([*common, "-s"], [*common, "-c"], cm_port=7174)
 
-    def tally(self, server, client, seconds, **more):
-        return Tally(self, server, client, seconds, **more)
+    def tally(self, server, client, *seconds, **more):
+        return Tally(self, server, client, *seconds, **more)
 
     def rxe_counters(self):
         """What Linux counts for the machine's device."""

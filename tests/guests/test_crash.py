@@ -81,6 +81,8 @@ class Crashed(unittest.TestCase):
             self.assertLess(time.monotonic() - began, AT_ONCE_S, text)
         for program in reversed(programs):
             program.end()
+        for vm in 1, 2:
+            rig.shell(vm, "while pgrep ib_write_bw >/dev/null; do sleep 0.05; done", timeout=60)
         times = [self.reload(vm) for vm in (1, 2)]
         self.assertEqual(rig.states(), ["active"] * 2)
         self.ping()
