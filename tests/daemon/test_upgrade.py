@@ -13,7 +13,9 @@ import time
 import unittest
 
 from rig import BIN, PATIENCE_S, DaemonTest, children_of, is_alive, wait_for
+from vmm import attach
 
+POSTINST = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / "paravane.postinst"
 APART_S = 10  # between the beginnings of two upgrades (keeper/succession.h)
 
 
@@ -296,6 +298,55 @@ class Fails(Upgrade):
         self.assertIn("paravane daemon upgrade", complaint)
         self.assertNotIn("--heir", subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True,
                                                   timeout=PATIENCE_S).stdout)
+
+
+class ByPackage(Upgrade):
+    """What the package does when it has installed another program: tests/packages installs it."""
+
+    def configure(self, *paths):
+        done = subprocess.run(["sh", POSTINST, "configure", "0.2.0-1"], capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+                              env={"PATH": ":".join(map(str, [*paths, BIN, "/usr/bin", "/bin"])), "PARAVANE_SOCKET": str(self.api)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def test_the_daemon_changes_under_its_vms(self):
+        daemon = self.start()
+        old = self.engine(daemon)
+        self.cli("vm", "add", "db1")
+        self.assertEqual(self.configure(), "", "the program is the same")
+        with attach(self.vms / "db1.sock") as vmm:
+            self.bring_program_back()
+            self.assertRegex(self.configure(), r"^paravane: paravaned changed from \S+ to \S+\. Running VMs stood still for \d+ ms\.\n$")
+            self.assertNotEqual(self.engine(daemon), old)
+            self.assertTrue(vmm.answers())
+        self.assertEqual(self.configure(), "")
+
+    def test_a_daemon_that_cannot_change_goes_on(self):
+        daemon = self.start()
+        old = self.engine(daemon)
+        self.cli("vm", "add", "db1")
+        with attach(self.vms / "db1.sock"):
+            self.replace_program("#!/bin/sh\nexit 2\n")
+            said = self.configure()
+            self.assertIn(f"{self.program} exited with status 2", said)
+            self.assertIn(f"(process {old}) still runs the program from before this upgrade", said)
+            self.assertIn("if it ended now: db1\n", said)
+            self.assertIn("paravane daemon stop && systemctl start paravaned", said)
+        self.assertEqual(self.engine(daemon), old)
+
+    def test_a_policy_that_forbids_restarts_is_kept(self):
+        daemon = self.start()
+        old = self.engine(daemon)
+        policy = self.folder / "policy" / "policy-rc.d"
+        policy.parent.mkdir()
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+        self.bring_program_back()
+        self.assertIn("To change to the new program while VMs run: paravane daemon upgrade\n", self.configure(policy.parent))
+        self.assertEqual(self.engine(daemon), old)
+
+    def test_without_a_daemon_nothing_is_said(self):
+        self.assertEqual(self.configure(), "")
 
 
 if __name__ == "__main__":
