@@ -184,7 +184,7 @@ void Keeper::look_for_end() {
   if (engine_ == 0 || ::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
   engine_ = 0;
-  // One that could not start, or was told to stop, ends by itself.
+  // One that could not start, or was told to stop, has no successor.
   const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && !is_stopping_;
   const Crash crash{.how = print_end(status),
                     .came_from_outside = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kHeirProtocol = 2;
 inline constexpr int kHeirLinkFd = 3;    // its ProcessLink
 inline constexpr int kHeirEstateFd = 4;  // its side of the EstateLine
 inline constexpr int kHeirConfigFd = 5;  // the text of the settings; closed: there is no file
-inline constexpr int kHeirHolderFd = 6;  // its line to the holder; closed: there is none
+inline constexpr int kHeirHolderFd = 6;  // its line to the holder; closed: there is no holder
 
 struct HeirFacts {
   std::string version;             // of the program; without blanks

@@ -111,7 +111,7 @@ class Victim {
     int status = 0;
     ASSERT_EQ(::ptrace(PTRACE_SYSCALL, child_, 0, 0), 0);
     ASSERT_EQ(::waitpid(child_, &status, 0), child_);
-    ASSERT_TRUE(WIFSTOPPED(status)) << "it ended by itself";
+    ASSERT_TRUE(WIFSTOPPED(status)) << "it ended before it was killed";
   }
   void kill() {
     if (child_ <= 0) return;

@@ -33,7 +33,7 @@ class LostConfigurationTest : public VfioUserHandOver {
     client_.write_value<std::uint32_t>(kConfigSpaceRegion, kFirstBarAt + 4 * at, value);
   }
 
-  // ---- What QEMU does by itself ----
+  // ---- What QEMU does ----
   void machine_reset() {
     client_.write_value<std::uint16_t>(kConfigSpaceRegion, 4, 0);
     ASSERT_TRUE(good(client_.reset()));

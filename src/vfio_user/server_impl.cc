@@ -211,7 +211,7 @@ void ServerImpl::finish(const Header& request, int error) {
   client_->connection.send(answer, reply_.fd());
 }
 
-// Reads change nothing, and what the device changes by itself is not kept.
+// Reads change nothing, and what the device changes without a request is not kept.
 void ServerImpl::note_change(const Request& request) {
   const Command command = request.command();
   const bool attaches = command == Command::kVersion || command == Command::kDmaMap ||
