@@ -1,46 +1,20 @@
 #include "holder/holder.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
+
+#include "privsep/holder_word.h"
 
 namespace paravane::holder {
 namespace {
 
+using privsep::HolderWord;
+
 // As long as the keeper gives an engine to take everything.
 constexpr auto kGiveLimit = std::chrono::seconds(10);
-
-struct Word {
-  char what = 0;
-  UniqueFd line;
-};
-
-// nullopt: the keeper has ended.
-std::optional<Word> receive_word(int socket) {
-  Word word;
-  iovec data{.iov_base = &word.what, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> ancillary{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary.data();
-  message.msg_controllen = ancillary.size();
-  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Word{};
-  if (size <= 0) return std::nullopt;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    word.line.reset(fd);
-  }
-  return word;
-}
 
 }  // namespace
 
@@ -56,10 +30,13 @@ void Holder::run() {
 }
 
 bool Holder::hear_keeper() {
-  auto word = receive_word(keeper_.get());
+  auto word = privsep::hear_keeper(keeper_.get());
   if (!word) return false;
-  if (word->what == 'e' && word->line) engine_.emplace(std::move(word->line));
-  if (word->what == 'g' && word->line) give(std::move(word->line));
+  switch (word->what) {
+    case HolderWord::What::kHear: engine_.emplace(std::move(word->line)); break;
+    case HolderWord::What::kGive: give(std::move(word->line)); break;
+    case HolderWord::What::kNothing: break;
+  }
   return true;
 }
 

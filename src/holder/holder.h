@@ -3,9 +3,8 @@
 // what it holds, and has no rights. The engine puts parcels into its hands all the time; the keeper
 // has it give them all to the next engine.
 //
-// The keeper speaks first, with one byte and a descriptor:
-//   'e'  the line of an engine that puts parcels from now on; the one before it is closed
-//   'g'  an estate line (privsep/estate_line.h), over which everything is given, once
+// The keeper says which engine it is to hear, and when it is to give (privsep/holder_word.h). The
+// line of the engine before is closed.
 //
 // The engine is not trusted. What it sends is bounded, and a packet of any other form ends its
 // line.

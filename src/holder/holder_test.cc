@@ -6,16 +6,18 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "privsep/estate_line.h"
+#include "privsep/holder_word.h"
 
 namespace paravane::holder {
 namespace {
+
+using privsep::HolderWord;
 
 class HolderTest : public ::testing::Test {
  protected:
@@ -25,31 +27,19 @@ class HolderTest : public ::testing::Test {
     holder_.emplace(std::move(ends[1]));
   }
 
-  void tell(char what, int fd) {
-    iovec data{.iov_base = &what, .iov_len = 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> ancillary{};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = ancillary.data();
-    message.msg_controllen = ancillary.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    ASSERT_EQ(::sendmsg(keeper_.get(), &message, 0), 1);
+  void tell(HolderWord::What what, int fd) {
+    ASSERT_TRUE(privsep::say_to_holder(keeper_.get(), what, fd));
     ASSERT_TRUE(holder_->hear_keeper());
   }
   // An engine that puts parcels.
   privsep::ParcelLine new_engine() {
     auto ends = privsep::ParcelLine::make().value();
-    tell('e', ends[1].get());
+    tell(HolderWord::What::kHear, ends[1].get());
     return privsep::ParcelLine(std::move(ends[0]));
   }
   std::map<std::string, privsep::Parcel> given() {
     auto ends = privsep::EstateLine::make().value();
-    tell('g', ends[1].get());
+    tell(HolderWord::What::kGive, ends[1].get());
     ends[1].reset();
     privsep::EstateLine line(std::move(ends[0]));
     auto parcels = line.receive(soon());

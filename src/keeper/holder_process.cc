@@ -1,16 +1,17 @@
 #include "keeper/holder_process.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "privsep/holder_word.h"
 #include "privsep/parcel.h"
 
 namespace paravane::keeper {
+
+using privsep::HolderWord;
 
 Result<HolderProcess> HolderProcess::start(const Body& body) {
   auto line = privsep::ParcelLine::make();
@@ -37,27 +38,11 @@ Result<UniqueFd> HolderProcess::new_engine() {
 }
 
 bool HolderProcess::hear_engine(const UniqueFd& holders_side) const {
-  return tell('e', holders_side.get());
+  return privsep::say_to_holder(line_.get(), HolderWord::What::kHear, holders_side.get());
 }
 
 bool HolderProcess::give(const UniqueFd& estate) const {
-  return tell('g', estate.get());
-}
-
-bool HolderProcess::tell(char what, int fd) const {
-  iovec data{.iov_base = &what, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> ancillary{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = ancillary.data();
-  message.msg_controllen = ancillary.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(line_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+  return privsep::say_to_holder(line_.get(), HolderWord::What::kGive, estate.get());
 }
 
 }  // namespace paravane::keeper

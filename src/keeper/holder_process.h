@@ -41,7 +41,6 @@ class HolderProcess {
 
  private:
   HolderProcess(pid_t pid, UniqueFd line) : pid_(pid), line_(std::move(line)) {}
-  bool tell(char what, int fd) const;
 
   pid_t pid_;
   UniqueFd line_;
