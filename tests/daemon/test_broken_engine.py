@@ -78,18 +78,27 @@ class BrokenEngine(DaemonTest):
         program.unlink()
 
         def with_escapes(path, status, body):
+            if path == "/v1/daemon/upgrade" and refuses:
+                return 409, {"error": {"code": "busy", "message": "a\033[2J\\033[2J", "remedy": "b\033[2J"}}
             if path == "/v1/status":
                 body |= {"version": "1\033[2J\\033[2J", "pid": old.pid}
+                body["upgrade"] |= {"from": "1\033[2J\\033[2J", "to": "2\033[2J"}
             elif path == "/v1/vms":
                 vm, = body["vms"]
                 vm["name"] = "db1\033[2J\\033[2J"
                 vm["adapters"][0]["state"] = "attached"
             return status, body
         self.start_broken(with_escapes)
-        said = self.shell(f"sh {SCRIPTS}/paravane.postinst configure 0.1")
-        self.assertIn("paravaned 1[2J\\033[2J (process", said)
-        self.assertIn("if it ended now: db1[2J\\033[2J\n", said)
-        self.assertNotIn("\033", said)
+        for refuses in True, False:
+            with self.subTest(refuses=refuses):
+                said = self.shell(f"sh {SCRIPTS}/paravane.postinst configure 0.1")
+                self.assertNotIn("\033", said)
+                if refuses:
+                    self.assertIn("a?[2J\\033[2J\n", said)
+                    self.assertIn("paravaned 1[2J\\033[2J (process", said)
+                    self.assertIn("if it ended now: db1[2J\\033[2J\n", said)
+                else:
+                    self.assertIn("changed from 1[2J\\033[2J to 2[2J.", said)
 
     def test_a_removal_says_nothing_to_the_terminal(self):
         def with_escapes(path, status, body):
