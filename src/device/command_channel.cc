@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory_shortage.h"
+#include "device/kernel_journal.h"
 #include "device/registers.h"
 #include "device/turn_effort.h"
 
@@ -38,6 +39,7 @@ std::uint32_t CommandChannel::submit() {
   lines_.forget(abi::kVectorResponse);
 
   response_ = {};
+  if (scope_.journal != nullptr) scope_.journal->begin_command();
   scope_.counters.commands.add();
   scope_.effort.spend(kCommandEffort);
   if (!scope_.memory.copy_in(scope_.region.command_slot, request_.bytes)) {
@@ -61,6 +63,7 @@ std::uint32_t CommandChannel::accept(const CommandRow& row) {
   const bool fits = runs_in_memory([&] { outcome = row.handler(scope_, request_, response_); });
   if (!fits) outcome = without_memory();
   if (row.reply == Reply::kNone || row.reply == Reply::kRefused) {
+    if (scope_.journal != nullptr) scope_.journal->end_command();
     if (outcome) return kErrorNone;
     note_refusal(outcome.error());
     return register_error(outcome.error());
@@ -105,6 +108,7 @@ void CommandChannel::finish(const Result<Progress>& outcome) {
 
 bool CommandChannel::deliver() {
   if (!scope_.memory.copy_out(scope_.region.response_slot, response_.bytes)) return false;
+  if (scope_.journal != nullptr) scope_.journal->end_command();
   lines_.raise(abi::kVectorResponse);
   return true;
 }

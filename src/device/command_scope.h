@@ -27,6 +27,7 @@
 namespace paravane::device {
 
 class CompletionSink;
+class KernelJournal;
 class Objects;
 class SharedReceiveEvents;
 class TurnEffort;
@@ -78,6 +79,7 @@ struct CommandScope {
   GuestMemory& memory;
   verbs::Adapter& adapter;
   Objects& objects;
+  KernelJournal* journal;  // of what the guest's kernel creates; null: none
   TurnEffort& effort;
   CompletionSink& completion_sink;
   SharedReceiveEvents& shared_receive_events;

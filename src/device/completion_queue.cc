@@ -13,6 +13,7 @@ namespace {
 // Completions that a guest sees together at most: enough to keep its processor and
 // ours from taking the index's line from each other for each.
 constexpr std::uint64_t kMostHidden = 8;
+static_assert(kMostHidden <= KernelJournal::kMostNoted);
 
 constexpr std::size_t kMostDropped = 64;
 
@@ -27,12 +28,15 @@ CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSin
 
 // Within push(), which each completion takes.
 [[gnu::always_inline]] inline RingProducer::Push CompletionQueue::add(const abi::Cqe& cqe,
-                                                                      bool solicited) {
+                                                                      bool solicited,
+                                                                      std::uint32_t place) {
   const RingProducer::Push added =
       producer_.add(std::as_bytes(std::span<const abi::Cqe, 1>(&cqe, 1)));
   if (added == RingProducer::Push::kDone) {
     ++hidden_;
     if (solicited) last_solicited_ = pushed_ + hidden_;
+    if (place != kNoPlace) [[unlikely]]
+      note(cqe, place);
   }
   return added;
 }
@@ -41,11 +45,12 @@ bool CompletionQueue::push(const verbs::Completion& completion, verbs::Reveal wh
   if (dead_) return false;
   const abi::Cqe cqe = make_cqe(completion, reader());
   const bool solicited = completion.solicited || completion.status != verbs::WcStatus::kSuccess;
-  if (holding()) return hold(cqe, solicited);  // in order
-  switch (add(cqe, solicited)) {
+  const std::uint32_t place = journal_ == nullptr ? kNoPlace : place_of(completion);
+  if (holding()) return hold(cqe, solicited, place);  // in order
+  switch (add(cqe, solicited, place)) {
     case RingProducer::Push::kDone: break;
     case RingProducer::Push::kAbsent:
-    case RingProducer::Push::kFull: reveal(); return hold(cqe, solicited);
+    case RingProducer::Push::kFull: reveal(); return hold(cqe, solicited, place);
     case RingProducer::Push::kBroken: die(true); return false;
   }
   if (when == verbs::Reveal::kNow || hidden_ == kMostHidden) reveal();
@@ -64,23 +69,44 @@ void CompletionQueue::reveal() {
   if (producer_.publish() != RingProducer::Push::kDone) return die(true);
   const bool solicited = last_solicited_ > pushed_;
   pushed_ += std::exchange(hidden_, 0);
+  if (journal_ != nullptr) journal_->settle(spec_.handle);
   sink_.on_completion(*this, solicited);
 }
 
-bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited) {
+std::uint32_t CompletionQueue::place_of(const verbs::Completion& completion) const {
+  const auto queue = verbs::is_receive(completion.opcode) ? KernelJournal::Queue::kReceive
+                                                          : KernelJournal::Queue::kSend;
+  return journal_->reached(completion.qp_tag, queue, completion.behind).value_or(kNoPlace);
+}
+
+void CompletionQueue::note(const abi::Cqe& cqe, std::uint32_t place) {
+  if (journal_ == nullptr) return;
+  const auto queue = cqe.opcode.get() >= abi::kCqeReceive ? KernelJournal::Queue::kReceive
+                                                          : KernelJournal::Queue::kSend;
+  journal_->note(spec_.handle, producer_.published(), static_cast<std::uint32_t>(cqe.qp.get()),
+                 queue, place);
+}
+
+std::optional<std::uint32_t> CompletionQueue::resume() {
+  if (producer_.resume() != RingProducer::Push::kDone) return std::nullopt;
+  pushed_ = producer_.unconsumed_as_seen();
+  return producer_.published();
+}
+
+bool CompletionQueue::hold(const abi::Cqe& cqe, bool solicited, std::uint32_t place) {
   if (dead_) return false;
   if (held() >= spec_.entries) drop_void();
-  const bool is_held = held() < spec_.entries && find_place(cqe, solicited);
+  const bool is_held = held() < spec_.entries && find_place(cqe, solicited, place);
   if (!is_held) die(false);
   return is_held;
 }
 
 // False: the limit is reached, or memory has run out. That ends this queue, which is full, and not
 // the turn, which may be a peer's.
-bool CompletionQueue::find_place(const abi::Cqe& cqe, bool solicited) {
+bool CompletionQueue::find_place(const abi::Cqe& cqe, bool solicited, std::uint32_t place) {
   const bool has_room = runs_in_memory([&] {
     auto first = holding() ? nullptr : std::make_unique<std::deque<Held>>();
-    (first ? *first : *held_).push_back({cqe, solicited, 0});
+    (first ? *first : *held_).push_back({cqe, solicited, place, 0});
     if (first) held_ = std::move(first);
   });
   if (!has_room) return false;
@@ -109,8 +135,10 @@ std::uint32_t CompletionQueue::retry_held(std::uint32_t most) {
   std::uint32_t written = 0;
   RingProducer::Push push = RingProducer::Push::kDone;
   while (written < most && holding()) {
+    if (hidden_ == kMostHidden) reveal();
+    if (!holding()) break;  // the guest has broken its ring
     const Held& held = held_->front();
-    if (!is_void(held)) push = add(held.cqe, held.solicited);
+    if (!is_void(held)) push = add(held.cqe, held.solicited, held.place);
     if (push != RingProducer::Push::kDone) break;
     drop_first();
     ++written;

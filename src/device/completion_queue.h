@@ -23,6 +23,7 @@
 #include "base/instant.h"
 #include "base/line.h"
 #include "device/completion_writer.h"
+#include "device/kernel_journal.h"
 #include "device/user_context.h"
 #include "guestmem/page_list.h"
 #include "guestmem/ring_consumer.h"
@@ -106,6 +107,18 @@ class CompletionQueue final : public verbs::CompletionQueue {
   bool push(const verbs::Completion& completion, verbs::Reveal when) override;
   void reveal() override;
 
+  // From now on, `journal`, which outlives the queue, is told which requests its completions are
+  // for. Of a queue of the guest's kernel.
+  void note_in(KernelJournal& journal) { journal_ = &journal; }
+  // Goes on in the ring of a queue of another process, which is gone. The index of its first
+  // completion that the guest does not see; nullopt: there is no ring. REQUIRES: nothing was
+  // pushed.
+  std::optional<std::uint32_t> resume();
+  // Whether a completion need not be held back. Reads the guest's index. Not while it is dead.
+  bool has_room() {
+    return !dead_ && !holding() && producer_.unconsumed() + hidden_ < spec_.entries;
+  }
+
   // The ring is being destroyed. A turn that a failed allocation cut short may have left it here.
   void forget_taken(const RingConsumer& ring) {
     if (taken_from_ == &ring) taken_from_ = nullptr;
@@ -175,9 +188,12 @@ class CompletionQueue final : public verbs::CompletionQueue {
   HoldState& hold_state() { return hold_state_; }
 
  private:
+  // Where the ring of its request is when the request is done, for the journal.
+  static constexpr std::uint32_t kNoPlace = UINT32_MAX;
   struct Held {
     abi::Cqe cqe;
     bool solicited;
+    std::uint32_t place;
     std::uint64_t number;
   };
   bool is_void(const Held& held) const {
@@ -187,9 +203,11 @@ class CompletionQueue final : public verbs::CompletionQueue {
   void publish_taken();
   void drop_void();
   void drop_first();
-  RingProducer::Push add(const abi::Cqe& cqe, bool solicited);
-  bool hold(const abi::Cqe& cqe, bool solicited);
-  bool find_place(const abi::Cqe& cqe, bool solicited);
+  std::uint32_t place_of(const verbs::Completion& completion) const;
+  RingProducer::Push add(const abi::Cqe& cqe, bool solicited, std::uint32_t place);
+  void note(const abi::Cqe& cqe, std::uint32_t place);
+  bool hold(const abi::Cqe& cqe, bool solicited, std::uint32_t place);
+  bool find_place(const abi::Cqe& cqe, bool solicited, std::uint32_t place);
   void die(bool broken);
 
   const Spec spec_;
@@ -198,6 +216,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   RingProducer producer_;
   CompletionSink& sink_;
   RingConsumer* taken_from_ = nullptr;
+  KernelJournal* journal_ = nullptr;
   // Held back; null: none, as nearly always, and an empty queue would take 600 bytes.
   std::unique_ptr<std::deque<Held>> held_;
   std::uint64_t pushed_ = 0;

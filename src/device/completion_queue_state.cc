@@ -21,6 +21,7 @@ constexpr Tag kLate{7};
 // Of a completion that is held back.
 constexpr Tag kHeldElement{1};
 constexpr Tag kHeldSolicited{2};
+constexpr Tag kHeldPlace{3 | state::kMayBeSkipped};  // missing: the journal is not told of it
 // Of what late_events.h keeps. Times are not saved: each wait begins anew.
 constexpr Tag kLateStarted{1};
 constexpr Tag kLateWatched{2};
@@ -34,6 +35,8 @@ constexpr Tag kLateToldUpTo{9};
 constexpr Tag kLatePushedAtEvent{10};
 constexpr Tag kLateWordsAtEvent{11};
 constexpr Tag kLatePollsAtEvent{12};
+
+constexpr std::uint64_t kMostPlace = 1u << 20;  // beyond the indices of all rings
 
 // A count that never comes to its end.
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
@@ -88,6 +91,7 @@ void CompletionQueue::save(state::Writer& out) const {
       const state::Writer::Group group(out, kHeldBack);
       out.bytes(kHeldElement, std::as_bytes(std::span(&held.cqe, 1)));
       out.flag(kHeldSolicited, held.solicited);
+      if (held.place != kNoPlace) out.number(kHeldPlace, held.place);
     }
   }
   const state::Writer::Group group(out, kLate);
@@ -107,9 +111,13 @@ void CompletionQueue::load(state::Reader& in) {
     abi::Cqe cqe;
     group->bytes_into(kHeldElement, std::as_writable_bytes(std::span(&cqe, 1)));
     const bool solicited = group->flag(kHeldSolicited);
+    const auto place = group->number_if(kHeldPlace, kMostPlace);
     group->end();
     const bool fits = !dead_ && held() < spec_.entries && group->good();
-    if (!group->expect(fits && find_place(cqe, solicited), "too much is held back")) return;
+    if (!group->expect(fits && find_place(cqe, solicited,
+                                          static_cast<std::uint32_t>(place.value_or(kNoPlace))),
+                       "too much is held back"))
+      return;
   }
   state::Reader late = in.group(kLate);
   load_late(late, late_);

@@ -67,6 +67,11 @@ void Notifier::stop(Channel& channel) {
   channel.cut = false;
 }
 
+void Notifier::resume() {
+  gate_open_ = true;
+  if (!completion_.ring->resume() || !async_.ring->resume()) stop();
+}
+
 void Notifier::open_gate() {
   if (std::exchange(gate_open_, true)) return;
   publish(async_);

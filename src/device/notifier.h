@@ -37,6 +37,9 @@ class Notifier {
   void start(PageList completion_ring, PageList async_ring);
   void stop();
   void open_gate();
+  // Goes on in rings that another process has filled, whose gate was open. If it cannot, it stops.
+  // REQUIRES: start() was just called.
+  void resume();
 
   void completion(std::uint32_t cq_handle);
   void async(abi::AsyncEventType type, std::uint32_t info);

@@ -18,11 +18,12 @@ std::uint32_t first_qp_handle(std::uint32_t effective_version) {
 }  // namespace
 
 Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
-                 TurnEffort& effort)
+                 TurnEffort& effort, KernelJournal* journal)
     : config_(config),
       adapter_(adapter),
       watcher_(watcher),
       effort_(effort),
+      journal_(journal),
       cqs_(0, config.limits.completion_queues),
       srqs_(0, config.limits.shared_receive_queues),
       qps_(1, config.limits.queue_pairs) {}
@@ -215,6 +216,7 @@ CompletionQueue& Objects::add_cq(const CompletionQueue::Spec& spec, PageList pag
                                  CompletionSink& sink) {
   auto made = std::make_unique<CompletionQueue>(spec, std::move(pages), sink);
   CompletionQueue& cq = *made;
+  if (journal_ != nullptr && !cq.of_user()) cq.note_in(*journal_);
   holdings_of(cq.context()).completion_queues.join(cq, cq.place());
   cqs_.put(spec.handle, std::move(made));
   return cq;
@@ -231,6 +233,7 @@ Status Objects::destroy_cq(std::uint32_t handle) {
 void Objects::drop_cq(CompletionQueue& cq) {
   effort_.spend(TurnEffort::kOtherObject + cq.pages_kept());
   watcher_.on_completion_queue_gone(cq);
+  if (journal_ != nullptr && !cq.of_user()) journal_->drop_cq(cq.handle());
   holdings_of(cq.context()).completion_queues.leave(cq.place());
   cqs_.erase(cq.handle());
 }
@@ -335,6 +338,9 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
   made->set_place(listed.size());
   listed.push_back(made);
+  if (journal_ != nullptr && spec.context == kKernelContext) {
+    journal_->set_rings(*handle, made->rings());
+  }
   return made;
 }
 
@@ -348,6 +354,7 @@ Status Objects::destroy_qp(std::uint32_t handle) {
 void Objects::drop_qp(QueuePair& qp) {
   effort_.spend(TurnEffort::kQueuePair + qp.pages_kept());
   watcher_.on_queue_pair_gone(qp);
+  if (journal_ != nullptr && qp.context() == kKernelContext) journal_->drop_qp(qp.handle());
   std::vector<QueuePair*>& listed = holdings_of(qp.context()).queue_pairs;
   listed[qp.place()] = listed.back();
   listed.back()->set_place(qp.place());

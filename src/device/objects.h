@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "device/completion_queue.h"
 #include "device/handle_table.h"
+#include "device/kernel_journal.h"
 #include "device/pvrdma_device.h"
 #include "device/queue_pair.h"
 #include "device/shared_receive_queue.h"
@@ -49,8 +50,10 @@ class ObjectWatcher {
 class Objects {
  public:
   // All arguments outlive this object. The destruction of objects is charged to `effort`.
+  // `journal`: of the objects of the guest's kernel, which leave it when they are destroyed; null:
+  // none.
   Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
-          TurnEffort& effort);
+          TurnEffort& effort, KernelJournal* journal);
   ~Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
@@ -177,6 +180,7 @@ class Objects {
   verbs::Adapter& adapter_;
   ObjectWatcher& watcher_;
   TurnEffort& effort_;
+  KernelJournal* const journal_;
   std::uint32_t effective_version_ = 20;
   std::unordered_map<std::uint32_t, std::unique_ptr<UserContext>> contexts_;
   std::unordered_map<std::uint32_t, UserContext*> contexts_by_page_;

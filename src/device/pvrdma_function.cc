@@ -9,8 +9,8 @@
 #include "base/memory_shortage.h"
 #include "base/wire_int.h"
 #include "device/activation.h"
+#include "device/kernel_journal.h"
 #include "device/limits.h"
-#include "device/lost_device.h"
 #include "device/pci_identity.h"
 #include "verbs/connection.h"
 
@@ -69,14 +69,15 @@ Result<std::unique_ptr<PvrdmaDevice>> PvrdmaDevice::create(const DeviceConfig& c
                                                            verbs::AdapterId id, GuestMemory& memory,
                                                            vfio_user::Interrupts& interrupts,
                                                            TurnTime time, verbs::FabricPort& fabric,
-                                                           UniqueFd doorbell_file) {
+                                                           UniqueFd doorbell_file,
+                                                           KernelJournal* journal) {
   if (Status fits = check_config(config); !fits) return std::unexpected(fits.error());
   const std::uint32_t count = doorbell_bar_pages(config);
   auto pages = doorbell_file ? DoorbellPages::adopt(std::move(doorbell_file), count)
                              : DoorbellPages::create(count);
   if (!pages) return std::unexpected(pages.error());
-  const PvrdmaFunction::Surroundings around{id,          memory,     interrupts,
-                                            time.timers, time.clock, fabric};
+  const PvrdmaFunction::Surroundings around{id,         memory, interrupts, time.timers,
+                                            time.clock, fabric, journal};
   return std::make_unique<PvrdmaFunction>(config, around, std::move(*pages));
 }
 
@@ -86,6 +87,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       clock_(around.clock),
       effort_(config_.burial_effort),
       memory_(around.memory),
+      journal_(around.journal),
       pages_(std::move(pages)),
       spec_(make_device_spec(config_, *pages_)),
       rules_(config_.rules),
@@ -96,7 +98,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       notifier_(lines_, around.timers, clock_, counters_),
       adapter_(around.id, adapter_limits(config_.limits), around.memory, around.timers,
                around.fabric, *this),
-      objects_(config_, adapter_, *this, effort_),
+      objects_(config_, adapter_, *this, effort_, around.journal),
       watch_(config_, *pages_, doorbells_, clock_, counters_),
       late_events_(config_, watch_, notifier_, clock_, counters_),
       completion_events_(notifier_, late_events_, clock_, counters_),
@@ -107,6 +109,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
                  .memory = memory_,
                  .adapter = adapter_,
                  .objects = objects_,
+                 .journal = around.journal,
                  .effort = effort_,
                  .completion_sink = completion_events_,
                  .shared_receive_events = *this,
@@ -152,6 +155,7 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
   if (posted && offset == abi::kRegDsrHigh) warn_posted();
   if (offset != abi::kRegRequest) setup_changed_ = true;
   registers_.write(offset, word_at(in));
+  if (journal_ != nullptr) journal_->set_error(registers_.error());
   if (posted || offset != abi::kRegRequest || !commands_.busy()) return vfio_user::Answer::kNow;
   held_reply_.hold(token, clock_.now);
   return vfio_user::Answer::kLater;
@@ -159,6 +163,7 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
 
 void PvrdmaFunction::write_doorbells(std::uint64_t offset, std::span<const std::byte> in,
                                      bool posted) {
+  if (lost_queues_) lost_queues_->look();
   // No processor stores more at once, so no VMM says more in one message.
   if (!running() || offset % sizeof(Le32) != 0 || in.size() > sizeof(Le64)) return;
   for (; in.size() >= sizeof(Le32); in = in.subspan(sizeof(Le32)), offset += sizeof(Le32)) {
@@ -234,6 +239,7 @@ std::uint32_t PvrdmaFunction::activate() {
 }
 
 std::uint32_t PvrdmaFunction::request() {
+  if (flushes()) return lost_queues_->submit();
   if (!running() || objects_.closing()) return kErrorNoDevice;
   const std::uint32_t error = commands_.submit();
   if (effort_.room_for_request()) objects_.bury();
@@ -249,6 +255,8 @@ void PvrdmaFunction::reset() {
 // At once, however much there is: the guest's objects can no longer access its memory, and
 // peers can no longer reach them. It is destroyed in this turn and those after it.
 void PvrdmaFunction::end_life() {
+  lost_queues_.reset();
+  if (journal_ != nullptr) journal_->clear();
   commands_.reset();
   held_reply_.release();
   memory_.end_lists();
@@ -297,6 +305,11 @@ void PvrdmaFunction::poll(verbs::Budget& budget) {
   thread_.check();
   check_memory();
   if (running()) work(budget);
+  if (flushes()) {
+    lost_queues_->poll(clock_.now, budget);
+    effort_.spend(notifier_.flush());
+    check_memory();
+  }
   if (objects_.closing()) {
     objects_.bury();
     finish_burial();
@@ -356,18 +369,15 @@ void PvrdmaFunction::tell_gone() {
   notifier_.async(abi::kEventDeviceFatal, kPort);
 }
 
-void PvrdmaFunction::tell_lost() {
-  thread_.check();
-  runs_in_memory([this] { tell_that_it_is_lost(memory_, region_, lines_); });
-}
-
 bool PvrdmaFunction::has_work() const {
   if (objects_.closing()) return true;
+  if (flushes()) return lost_queues_->has_work() || notifier_.has_work();
   return running() && (adapter_.has_work() || commands_.busy() || watch_.sweeping() ||
                        map_changes_.has_work() || notifier_.has_work());
 }
 
 Instant PvrdmaFunction::next_look() const {
+  if (flushes()) return lost_queues_->next_look();
   if (!running()) return kNever;
   Instant next = std::min(watch_.next_due(), late_events_.next_due());
   if (completion_events_.holding()) next = std::min(next, clock_.now + kHeldRetry);

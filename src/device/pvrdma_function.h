@@ -21,6 +21,7 @@
 #include "device/held_reply.h"
 #include "device/interrupt_lines.h"
 #include "device/late_events.h"
+#include "device/lost_queues.h"
 #include "device/map_change_watch.h"
 #include "device/notifier.h"
 #include "device/objects.h"
@@ -45,6 +46,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
     TimerQueue& timers;
     const TurnClock& clock;
     verbs::FabricPort& fabric;
+    KernelJournal* journal;  // null: none
   };
   PvrdmaFunction(const DeviceConfig& config, const Surroundings& around,
                  std::unique_ptr<DoorbellPages> pages);
@@ -126,7 +128,10 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void save_parts(state::Writer& out);
   void load_identity(state::Reader& in) const;
   void load_parts(state::Reader& in);
+  void load_lost();
+  void resume_notices();
   std::uint32_t end_of_handles() const;
+  bool flushes() const { return lost_queues_ && memory_.dma_enabled() && fatal_reason_.empty(); }
   bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
 
   const DeviceConfig config_;
@@ -136,6 +141,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::uint32_t last_touched_ = 0;
   DeviceCounters counters_;
   GuestMemory& memory_;
+  KernelJournal* const journal_;
   std::unique_ptr<DoorbellPages> pages_;
   const vfio_user::DeviceSpec spec_;
   DeviceRules rules_;  // for the VMM that is attached or was attached last
@@ -167,6 +173,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   Doorbells doorbells_;
   MapChangeWatch map_changes_;
   CommandChannel commands_;
+  std::optional<LostQueues> lost_queues_;  // of a lost device with a journal
 };
 
 }  // namespace paravane::device

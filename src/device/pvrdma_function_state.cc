@@ -7,7 +7,9 @@
 
 #include "base/memory_shortage.h"
 #include "base/wire_int.h"
+#include "device/activation.h"
 #include "device/command_table.h"
+#include "device/kernel_journal.h"
 #include "device/pvrdma_function.h"
 #include "state/counters.h"
 
@@ -43,6 +45,7 @@ constexpr Tag kAtomicsRule{2};
 constexpr Tag kRequestBytes{1};
 
 constexpr std::uint64_t kMostContexts = 65536;
+constexpr std::uint32_t kPort = 1;  // the only one
 
 }  // namespace
 
@@ -141,7 +144,48 @@ void PvrdmaFunction::load(state::Reader& in) {
   lost_ = in.number_if(kWasLost, 1).has_value();
   in.end();
   in.expect(!lost_ || (!active && !region_error_), "an active device cannot be lost");
-  if (lost_) registers_.fail_commands();
+  if (lost_) load_lost();
+}
+
+// A driver that has announced a command and waits for its answer reads ERR as it was.
+void PvrdmaFunction::load_lost() {
+  registers_.set_error(journal_ != nullptr ? journal_->error() : kErrorNoDevice);
+  if (journal_ == nullptr) return;
+  lost_queues_.emplace(LostQueues::Parts{.config = config_,
+                                         .journal = *journal_,
+                                         .memory = memory_,
+                                         .region = region_,
+                                         .lines = lines_,
+                                         .notifier = notifier_,
+                                         .effort = effort_,
+                                         .counters = counters_});
+}
+
+// The driver may be waiting for the response to a command: it gets one to no command, which it
+// takes for a failure. All vectors are raised, and what waits looks at its ring.
+//
+// Vector 0 without a response is safe here alone: a command that follows clears it before it is
+// announced, and the register ERR says whether it has a response.
+void PvrdmaFunction::tell_lost() {
+  thread_.check();
+  runs_in_memory([this] {
+    if (journal_ == nullptr || !journal_->has_ended_command()) {
+      const Response to_no_command;
+      static_cast<void>(memory_.copy_out(region_.response_slot, to_no_command.bytes));
+    }
+    resume_notices();
+  });
+  notifier_.async(abi::kEventDeviceFatal, kPort);
+  lines_.raise(abi::kVectorResponse);
+  lines_.raise(abi::kVectorAsync);
+  lines_.raise(abi::kVectorCompletion);
+}
+
+void PvrdmaFunction::resume_notices() {
+  auto rings = map_device_rings(memory_, region_);
+  if (!rings) return;
+  notifier_.start(std::move(rings->completion), std::move(rings->async));
+  notifier_.resume();
 }
 
 void PvrdmaFunction::load_identity(state::Reader& in) const {

@@ -14,6 +14,7 @@
 #include "base/counter.h"
 #include "base/line.h"
 #include "device/completion_queue.h"
+#include "device/kernel_journal.h"
 #include "device/queue_geometry.h"
 #include "device/shared_receive_queue.h"
 #include "device/work_decoder.h"
@@ -79,6 +80,13 @@ class QueuePair final : public verbs::WorkSource {
   // last check, and the engine has been notified. Rings in the states RESET and INIT are never
   // read.
   bool look();
+
+  // For the journal of the guest's kernel.
+  KernelJournal::Rings rings() const {
+    // Datagrams may complete their receives in another order.
+    const bool in_order = receive_ && type_ == verbs::QpType::kReliableConnected;
+    return {.send = &send_, .receive = in_order ? &*receive_ : nullptr};
+  }
 
   // What it was created with.
   Spec spec() const;

@@ -47,8 +47,8 @@ class Registers {
   std::uint32_t read(std::uint64_t offset);
   void write(std::uint64_t offset, std::uint32_t value);
 
-  // ERR says that there is no device, until it is reset.
-  void fail_commands() { error_ = kErrorNoDevice; }
+  std::uint32_t error() const { return error_; }  // ERR
+  void set_error(std::uint32_t error) { error_ = error; }
 
   // Resets all registers except VERSION and the MAC address.
   void reset();

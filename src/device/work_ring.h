@@ -51,6 +51,10 @@ class WorkRing {
   // Call this when a queue pair leaves the state RESET.
   void reset();
 
+  // As RingConsumer has them.
+  bool resume(std::uint32_t head) { return ring_.resume(head); }
+  std::uint32_t index_before(std::uint32_t behind) const { return ring_.index_before(behind); }
+
   // (docs/state.md) After load(), all entries that were posted count as not seen.
   void save(state::Writer& out) const { ring_.save(out); }
   void load(state::Reader& in) {

@@ -58,4 +58,12 @@ void RingConsumer::reset() {
   was_absent_ = false;
 }
 
+bool RingConsumer::resume(std::uint32_t head) {
+  if (!index().reachable(head)) return false;
+  head_ = head;
+  tail_ = head;
+  published_ = head;
+  return true;
+}
+
 }  // namespace paravane

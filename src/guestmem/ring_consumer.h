@@ -124,6 +124,15 @@ class RingConsumer {
   // Call this when a queue pair leaves the state RESET, in which the guest has zeroed both indices.
   void reset();
 
+  // Goes on in the ring of a consumer that is gone, at this index. False: there is no such index.
+  // REQUIRES: nothing was read.
+  bool resume(std::uint32_t head);
+  // That of the entry which was `behind` entries before the head, plus 1: all entries before it
+  // were passed, and so were `behind` others.
+  std::uint32_t index_before(std::uint32_t behind) const {
+    return (head_ - behind) & (index().period() - 1);
+  }
+
   // The indices (docs/state.md), which are judged as the guest's are. The guest's copy is not read.
   void save(state::Writer& out) const;
   void load(state::Reader& in);

@@ -80,6 +80,9 @@ class RingProducer {
   // gone. kDone, or nothing was found. REQUIRES: nothing was added.
   Push resume();
 
+  // The index that the guest sees: of the first element that it does not see.
+  std::uint32_t published() const { return published_; }
+
   // Whether push() or unconsumed() has read an impossible index.
   bool broken() const { return broken_; }
 

@@ -51,6 +51,11 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vm.port = directory_.join(verbs::AdapterId{index}, vm.config.name, vm.mac);
   vm.machine = std::make_unique<GuestMachine>(vm.memory, *vm.interrupts, options.ram_bytes,
                                               [this] { step(); });
+  if (options.journals) {
+    auto journal = device::KernelJournal::make(vm.config.limits);
+    demand(journal.has_value(), "no journal");
+    vm.journal.emplace(std::move(*journal));
+  }
   make_device(index);
   vm.machine->plug(*vm.device);
   vm.guest = std::make_unique<FakeGuest>(*vm.machine, options.guest);
@@ -59,9 +64,9 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
 
 void DeviceRig::make_device(unsigned index, UniqueFd doorbell_file) {
   Vm& vm = *vms_[index];
-  auto device =
-      device::PvrdmaDevice::create(vm.config, verbs::AdapterId{index}, vm.memory, *vm.interrupts,
-                                   {timers_, clock_}, *vm.port, std::move(doorbell_file));
+  auto device = device::PvrdmaDevice::create(
+      vm.config, verbs::AdapterId{index}, vm.memory, *vm.interrupts, {timers_, clock_}, *vm.port,
+      std::move(doorbell_file), vm.journal ? &*vm.journal : nullptr);
   demand(device.has_value(), device ? "" : device.error().message.c_str());
   vm.device = std::move(*device);
   local_.attach(vm.device->adapter());
@@ -83,7 +88,11 @@ std::vector<std::byte> DeviceRig::saved(unsigned vm) {
 Status DeviceRig::replace(unsigned vm, std::span<const std::byte> state) {
   Vm& slot = *vms_[vm];
   UniqueFd pages(::fcntl(slot.device->doorbell_file(), F_DUPFD_CLOEXEC, 0));
-  end_device(slot);
+  if (slot.journal) {
+    hand_journal_over(slot);
+  } else {
+    end_device(slot);
+  }
   make_device(vm, std::move(pages));
   slot.machine->replace_device(*slot.device);
   state::Loading loading;
@@ -91,6 +100,27 @@ Status DeviceRig::replace(unsigned vm, std::span<const std::byte> state) {
   slot.device->load(in);
   in.end();
   return loading.status();
+}
+
+void DeviceRig::hand_journal_over(Vm& vm) {
+  auto next = device::KernelJournal::take_over(
+      UniqueFd(::fcntl(vm.journal->fd(), F_DUPFD_CLOEXEC, 0)), vm.config.limits);
+  demand(next.has_value(), "the journal cannot be handed over");
+  vm.journal->end_writing();
+  end_device(vm);
+  vm.journal.emplace(std::move(*next));
+  vm.journal->begin_writing();
+  if (killed_) vm.journal->go_on(device::KernelJournal::kNoRequest);
+}
+
+void DeviceRig::kill(unsigned vm) {
+  state::Writer kept;
+  device(vm).keep(kept);
+  if (vms_[vm]->journal) killed_ = true;
+  const Status replaced = replace(vm, kept.take());
+  killed_ = false;
+  demand(replaced.has_value(), replaced ? "" : replaced.error().message.c_str());
+  device(vm).tell_lost();
 }
 
 std::vector<std::byte> DeviceRig::hand_over(unsigned vm) {

@@ -11,12 +11,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "base/unique_fd.h"
+#include "device/kernel_journal.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -39,6 +41,7 @@ struct RigOptions {
   // Each device is handed over after so many turns, over and over; 0: never. At first what the
   // environment's PARAVANE_HAND_OVER_EVERY says, so that all tests can be run with it.
   unsigned hand_over_every = hand_over_of_environment();
+  bool journals = false;  // each device has a journal of what the guest's kernel has under way
   // Made by the rig when empty. Fuzzers lend theirs, one per VM: closing one takes
   // the kernel some 30 ms.
   std::vector<vfio_user::Interrupts*> interrupts;
@@ -96,6 +99,8 @@ class DeviceRig {
   // Returns the state. The rig ends the program if the state is refused, or if that of the new
   // device is not the same to the byte.
   std::vector<std::byte> hand_over(unsigned vm);
+  // The process of the device was killed, and another one goes on with what was kept.
+  void kill(unsigned vm);
   // Loads a state into the device's place. If it is refused, the device is lost, until a state is
   // loaded that is not.
   Status replace(unsigned vm, std::span<const std::byte> state);
@@ -114,6 +119,7 @@ class DeviceRig {
     std::array<std::uint8_t, 6> mac{};
     device::DeviceConfig config;
     std::unique_ptr<verbs::FabricPort> port;
+    std::optional<device::KernelJournal> journal;
     std::unique_ptr<device::PvrdmaDevice> device;
     std::unique_ptr<GuestMachine> machine;
     std::unique_ptr<FakeGuest> guest;
@@ -122,6 +128,7 @@ class DeviceRig {
   void add_vm(unsigned index, const RigOptions& options);
   void make_device(unsigned index, UniqueFd doorbell_file = {});
   void end_device(Vm& vm);
+  void hand_journal_over(Vm& vm);
   bool busy() const;
 
   TurnClock clock_{Instant(std::chrono::hours(1))};
@@ -133,6 +140,7 @@ class DeviceRig {
   Duration ceiling_;
   unsigned hand_over_every_;
   std::uint64_t turns_ = 0;
+  bool killed_ = false;  // within kill()
   std::vector<std::unique_ptr<Vm>> vms_;
 };
 

@@ -26,6 +26,9 @@ struct Completion {
   Immediate imm{};
   std::optional<std::uint32_t> invalidated_key{};  // a receive whose sender asked for that
   std::uint32_t source_qpn = 0;
+  // How many later requests of the same queue were taken from the guest's ring before this one was
+  // done. Not of receives of datagrams, which may be done in another order.
+  std::uint32_t behind = 0;
 };
 
 inline bool is_receive(WcOpcode opcode) {

@@ -380,11 +380,13 @@ void Requester::complete(WcStatus status) {
   qp.send_failed();
 }
 
+// The request is the oldest of the window, or was not put into it, which is empty then.
 Completion Requester::completion_of(const SendRequest& request, WcStatus status) const {
   return {.wr_id = request.wr_id,
           .qp_tag = qp_.spec().tag,
           .opcode = completion_opcode(request.opcode),
-          .status = status};
+          .status = status,
+          .behind = taken_ > 0 ? taken_ - 1 : 0};
 }
 
 void Requester::report_success(const SendRequest& request, std::uint64_t bytes) {

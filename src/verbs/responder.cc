@@ -304,7 +304,8 @@ Completion Responder::completion_of(std::uint64_t wr_id, WcStatus status) const 
   return {.wr_id = wr_id,
           .qp_tag = qp_.impl_->spec.tag,
           .opcode = WcOpcode::kReceive,
-          .status = status};
+          .status = status,
+          .behind = rare_ != nullptr ? static_cast<std::uint32_t>(rare_->taken.size()) : 0};
 }
 
 Outcome Responder::finish(const MessageEnd& end) {

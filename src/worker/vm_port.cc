@@ -47,6 +47,7 @@ Status VmPort::build(PortParcel* inherited) {
   loop_ = std::move(*loop);
   if (network_.keeper != nullptr && inherited == nullptr) {
     if (Status made = make_exchange(); !made) return made;
+    if (Status made = make_journal(); !made) return made;
   }
   fabric_ = network_.directory.join(id_, name(), config_.device.mac, config_.segment);
   Status built = inherited != nullptr ? load(*inherited) : join({});
@@ -61,8 +62,9 @@ Status VmPort::build(PortParcel* inherited) {
 
 Status VmPort::join(UniqueFd doorbell_file) {
   const TurnTime time{timers_, network_.clock};
-  auto device = device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, time,
-                                             *fabric_, std::move(doorbell_file));
+  auto device =
+      device::PvrdmaDevice::create(config_.device, id_, memory_, interrupts_, time, *fabric_,
+                                   std::move(doorbell_file), journal_ ? &*journal_ : nullptr);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   set_connected(config_.connected);
@@ -79,6 +81,14 @@ Status VmPort::make_exchange() {
   auto made = vfio_user::Exchange::make();
   if (!made) return std::unexpected(made.error());
   exchange_.emplace(std::move(*made));
+  return {};
+}
+
+Status VmPort::make_journal() {
+  auto made = device::KernelJournal::make(config_.device.limits);
+  if (!made) return std::unexpected(made.error());
+  journal_.emplace(std::move(*made));
+  journal_->number_by([this] { return exchange_->serial(); });
   return {};
 }
 
@@ -166,6 +176,10 @@ Instant VmPort::next_look() {
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
   bool worked = true;
   if (exchange_) exchange_->mark_turn(true);
+  if (std::exchange(journal_waits_, false)) {
+    journal_->begin_writing();
+    journal_->go_on(device::KernelJournal::kNoRequest);
+  }
   const bool had_memory = runs_in_memory([&] { worked = take_turn(now, budget); });
   if (exchange_) exchange_->mark_turn(false);
   if (had_memory) return worked;

@@ -19,6 +19,7 @@
 #include "base/socket_access.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
+#include "device/kernel_journal.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -140,12 +141,14 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   VmPort(const VmPortConfig& config, verbs::AdapterId id, const PortNetwork& network);
   Status build(PortParcel* inherited);
   Status make_exchange();
+  Status make_journal();
   vfio_user::ServerConfig server_config();
   void keep_attachment() override { keep(); }
   Status join(UniqueFd doorbell_file);
   enum class Saved : std::uint8_t { kWhole, kWhatIsKept };
   void save_attached(Saved what, state::Writer& out, state::Descriptors& borrowed);
   Status skip_attached(state::Reader& in);
+  void load_journal(state::Descriptors& descriptors, const PortParcel& inherited);
   Status load_exchange(state::Reader& in, state::Descriptors& descriptors,
                        const PortParcel& inherited);
   void save_roce(state::Writer& out) const;
@@ -170,7 +173,9 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   // In the order of their dependencies.
   std::unique_ptr<EventLoop> loop_;
   TimerQueue timers_;
-  std::optional<vfio_user::Exchange> exchange_;  // there if the network has a keeper
+  std::optional<vfio_user::Exchange> exchange_;   // there if the network has a keeper
+  std::optional<device::KernelJournal> journal_;  // likewise
+  bool journal_waits_ = false;                    // for the end of the engine that writes to it
   GuestMemory memory_;
   vfio_user::Interrupts interrupts_;
   std::unique_ptr<verbs::FabricPort> fabric_;

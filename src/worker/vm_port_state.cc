@@ -25,6 +25,8 @@ constexpr Tag kPortDoorbells{4};
 constexpr Tag kPortDevice{5};
 constexpr Tag kPortServer{6};
 constexpr Tag kPortRoce{7};  // missing: the adapter has had no RoCE port
+// Missing: of an engine that had none. What it kept is lost, then, of a guest's kernel, too.
+constexpr Tag kPortJournal{8 | state::kMayBeSkipped};
 // Of RoCE.
 constexpr Tag kRocePathMtu{1};  // as the guest sees it; missing: it has no RoCE port
 constexpr Tag kRoceConnections{2};
@@ -48,6 +50,7 @@ Result<PortParcel> VmPort::save() {
     const state::Writer::Group group(out, kPortRoce);
     save_roce(out);
   }
+  if (journal_) borrowed.save(out, kPortJournal, journal_->fd());
   PortParcel parcel{.adapter = config_.adapter, .state = out.take(), .descriptors = {}};
   for (const int fd : borrowed.borrowed()) {
     UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -69,6 +72,7 @@ void VmPort::keep() {
     const state::Writer::Group group(out, kPortServer);
     server_->keep(out, borrowed);
   }
+  borrowed.save(out, kPortJournal, journal_->fd());
   network_.keeper->keep(config_.adapter, out.take(), borrowed.borrowed());
 }
 
@@ -99,6 +103,7 @@ void VmPort::save_roce(state::Writer& out) const {
 
 void VmPort::abandon() {
   if (!server_) return;
+  if (journal_) journal_->end_writing();
   server_->abandon();
   server_.reset();
 }
@@ -108,11 +113,17 @@ Status VmPort::load(PortParcel& inherited) {
   state::Reader in(inherited.state, loading);
   Descriptors descriptors(std::move(inherited.descriptors));
   if (Status loaded = load_exchange(in, descriptors, inherited); !loaded) return loaded;
+  if (exchange_) load_journal(descriptors, inherited);
+  if (exchange_ && !journal_) {
+    if (Status made = make_journal(); !made) return made;
+  }
   const Status attached = cut_off_ ? skip_attached(in) : load_attached(in, descriptors);
   if (!attached) return attached;
   state::Reader client = in.group(kPortServer);
   if (auto roce = in.group_if(kPortRoce)) load_roce(*roce);
+  static_cast<void>(in.number_if(kPortJournal));
   if (!loading.good()) return loading.status();
+  if (journal_ && !device_->active() && !device_->lost()) journal_->clear();
   auto server = vfio_user::Server::adopt(server_config(), *loop_, {timers_, network_.clock},
                                          *device_, memory_, interrupts_, client, descriptors);
   if (!server) return std::unexpected(server.error());
@@ -130,6 +141,30 @@ Status VmPort::load(PortParcel& inherited) {
   tell_lost_ = device_->lost();
   if (exchange_) exchange_->mark_turn(false);
   return {};
+}
+
+// The device needs it, and stands before it in the state. One that is not good is left out, so that
+// it can keep no host from being upgraded.
+void VmPort::load_journal(Descriptors& descriptors, const PortParcel& inherited) {
+  state::Loading loading;
+  state::Reader in(inherited.state, loading);
+  const bool was_killed = in.number_if(kPortExchange).has_value();
+  for (const Tag group : {kPortMemory, kPortInterrupts}) static_cast<void>(in.group_if(group));
+  static_cast<void>(in.number_if(kPortDoorbells));
+  for (const Tag group : {kPortDevice, kPortServer, kPortRoce}) {
+    static_cast<void>(in.group_if(group));
+  }
+  UniqueFd file = descriptors.load_if(in, kPortJournal);
+  if (!file) return;
+  auto journal = device::KernelJournal::take_over(std::move(file), config_.device.limits);
+  if (!journal) return;
+  journal_.emplace(std::move(*journal));
+  journal_->number_by([this] { return exchange_->serial(); });
+  journal_waits_ = !was_killed;
+  if (journal_waits_) return;
+  journal_->begin_writing();
+  const bool in_hand = exchange_->step() == vfio_user::Exchange::Step::kInHand;
+  journal_->go_on(in_hand ? exchange_->serial() : device::KernelJournal::kNoRequest);
 }
 
 // To load it is a turn of the VM, too.

@@ -33,18 +33,22 @@ Result<Progress> create_cq(CommandScope& scope, const Request& request, Response
   const Result<std::uint64_t> needed = check_geometry(command, scope.config.limits);
   if (!needed) return std::unexpected(needed.error());
   const WantedPages wanted{.directory = {command.pdir_dma.get()}, .pages = *needed};
-  return with_pages(scope, wanted, response,
-                    [&scope, command](PageList pages, Response& done) -> Result<Progress> {
-                      const Result<std::uint32_t> cq =
-                          scope.objects.create_cq(command.ctx_handle.get(), command.cqe.get(),
-                                                  std::move(pages), scope.completion_sink);
-                      if (!cq) return std::unexpected(cq.error());
-                      abi::CreateCqResponse answer{};
-                      answer.cq_handle.set(*cq);
-                      answer.cqe = command.cqe;
-                      done.set(answer);
-                      return Progress::kDone;
-                    });
+  return with_pages(
+      scope, wanted, response,
+      [&scope, command](PageList pages, Response& done) -> Result<Progress> {
+        const Result<std::uint32_t> cq = scope.objects.create_cq(
+            command.ctx_handle.get(), command.cqe.get(), std::move(pages), scope.completion_sink);
+        if (!cq) return std::unexpected(cq.error());
+        if (scope.journal != nullptr && command.ctx_handle.get() == kKernelContext) {
+          scope.journal->add_cq(
+              *cq, {.directory = {command.pdir_dma.get()}, .entries = command.cqe.get()});
+        }
+        abi::CreateCqResponse answer{};
+        answer.cq_handle.set(*cq);
+        answer.cqe = command.cqe;
+        done.set(answer);
+        return Progress::kDone;
+      });
 }
 
 Result<Progress> destroy_cq(CommandScope& scope, const Request& request, Response&) {

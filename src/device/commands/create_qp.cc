@@ -84,6 +84,23 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
   }
 }
 
+// Queues of which the journal does not know would make it tell wrong.
+void enter(KernelJournal& journal, const QueuePair& qp, const abi::CreateQpCommand& command) {
+  const KernelJournal::Qp entry{.directory = {command.pdir_dma.get()},
+                                .send_cq = command.send_cq_handle.get(),
+                                .receive_cq = command.recv_cq_handle.get(),
+                                .send_requests = qp.caps().send_requests,
+                                .receive_requests = qp.caps().receive_requests,
+                                .send_sges = qp.caps().send_sges,
+                                .receive_sges = qp.caps().receive_sges,
+                                .is_datagram = qp.type() != verbs::QpType::kReliableConnected};
+  if (journal.cq(entry.send_cq) && journal.cq(entry.receive_cq)) {
+    journal.add_qp(qp.handle(), entry);
+  } else {
+    journal.set_rings(qp.handle(), {});
+  }
+}
+
 // What the queue pair is to be, by what is there now.
 Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQpCommand& command) {
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
@@ -123,6 +140,9 @@ Result<Progress> create_qp(CommandScope& scope, const Request& request, Response
             scope.objects.create_qp(*spec, std::move(pages), geometry, command.sq_sig_all != 0,
                                     scope.counters.broken_rings);
         if (!qp) return std::unexpected(qp.error());
+        if (scope.journal != nullptr && spec->context == kKernelContext) {
+          enter(*scope.journal, **qp, command);
+        }
         answer(scope.objects, **qp, done);
         return Progress::kDone;
       });
