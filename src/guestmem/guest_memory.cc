@@ -89,10 +89,13 @@ Status GuestMemory::check_new_range(std::uint64_t file_offset, std::uint64_t iov
   return {};
 }
 
+// `as_long`: the file is taken as one of so many bytes; 0: as long as it is.
 Result<std::shared_ptr<MemoryFile>> GuestMemory::file_for(UniqueFd fd, std::uint64_t file_offset,
-                                                          std::uint64_t size) {
-  const Result<MemoryFile::Facts> facts = MemoryFile::examine(fd.get());
+                                                          std::uint64_t size,
+                                                          std::uint64_t as_long) {
+  Result<MemoryFile::Facts> facts = MemoryFile::examine(fd.get());
   if (!facts) return std::unexpected(facts.error());
+  if (as_long != 0) facts->size = as_long;
   if (!facts->holds(file_offset, size)) {
     return fail(Errc::kInvalidArgument, "dma map: range extends past the end of its file");
   }

@@ -166,8 +166,9 @@ class GuestMemory {
   // that no range shows is left out.
   void save(state::Writer& out, state::Descriptors& descriptors) const;
   // What map() would refuse, limits included, refuses the state; the map is empty then and DMA off.
-  // A file that cannot be written any more makes its ranges read-only. Comes before page lists, and
-  // before whatever asks for dma_enabled(). REQUIRES: nothing was mapped, and DMA is off.
+  // A file that cannot be written any more makes its ranges read-only, and one that has become
+  // shorter fails where something of it is missing, when that is accessed. Comes before page lists,
+  // and before whatever asks for dma_enabled(). REQUIRES: nothing was mapped, and DMA is off.
   void load(state::Reader& in, state::Descriptors& descriptors);
 
   // For diagnosis: whether a range above 1 MiB has no file.
@@ -250,11 +251,14 @@ class GuestMemory {
   std::optional<Piece> find_piece(std::uint64_t addr, std::uint64_t length, Rights need) const;
   Status check_new_range(std::uint64_t file_offset, std::uint64_t iova, std::uint64_t size) const;
   Result<std::shared_ptr<MemoryFile>> file_for(UniqueFd fd, std::uint64_t file_offset,
-                                               std::uint64_t size);
+                                               std::uint64_t size, std::uint64_t as_long = 0);
   void show(std::uint64_t iova, Range range);
+  struct SavedRange;
   std::vector<std::shared_ptr<MemoryFile>> load_files(state::Reader& in,
-                                                      state::Descriptors& descriptors);
-  void load_ranges(state::Reader& in, const std::vector<std::shared_ptr<MemoryFile>>& files);
+                                                      std::vector<UniqueFd> given,
+                                                      const std::vector<std::uint64_t>& sizes);
+  void load_ranges(state::Reader& in, std::span<const SavedRange> ranges,
+                   const std::vector<std::shared_ptr<MemoryFile>>& files);
   Status make_room_for(std::uint64_t new_bytes, std::uint32_t new_files);
   Status check_ending() const;
   std::uint64_t mapped_file_bytes() const;

@@ -22,17 +22,15 @@ constexpr Tag kFile{1};  // a list, in the order of the first ranges that show t
 constexpr Tag kUnmapped{2};
 constexpr Tag kRanges{3};
 constexpr Tag kDmaEnabled{4};
+// As each file is mapped, in the order of the files; missing: as long as it is now. A program that
+// passes it by takes the files as long as they are, too.
+constexpr Tag kFileSize{state::kMayBeSkipped | 5};
 
 // Of a set of addresses.
 constexpr Tag kIntervals{1};
 
-struct SavedRange {
-  Le64 iova;
-  Le64 size;
-  Le64 file_offset;
-  Le32 file;  // from 1; 0: none
-  std::uint8_t rights;
-};
+// No file is longer, whatever the limits are.
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 62;
 
 struct SavedInterval {
   Le64 first;
@@ -40,6 +38,14 @@ struct SavedInterval {
 };
 
 }  // namespace
+
+struct GuestMemory::SavedRange {
+  Le64 iova;
+  Le64 size;
+  Le64 file_offset;
+  Le32 file;  // from 1; 0: none
+  std::uint8_t rights;
+};
 
 void GuestMemory::save(Writer& out, Descriptors& descriptors) const {
   owner_.check();
@@ -66,44 +72,59 @@ void GuestMemory::save(Writer& out, Descriptors& descriptors) const {
   }
   out.list(kRanges, ranges);
   out.flag(kDmaEnabled, dma_enabled());
+  for (const MemoryFile* file : files) out.number(kFileSize, file->facts().size);
 }
 
 // Addresses that were unmapped are loaded first, so that no range can overlap them.
 void GuestMemory::load(Reader& in, Descriptors& descriptors) {
   owner_.check();
   assert(ranges_.empty() && files_.empty() && !dma_enabled());
-  std::vector<std::shared_ptr<MemoryFile>> files = load_files(in, descriptors);
+  std::vector<UniqueFd> given;
+  while (UniqueFd descriptor = descriptors.load_if(in, kFile))
+    given.push_back(std::move(descriptor));
   Reader unmapped = in.group(kUnmapped);
   gone_.load(unmapped);
-  load_ranges(in, files);
-  files.clear();  // what has no range now is idle
+  const auto ranges = in.list<SavedRange>(kRanges, limits_.ranges);
   const bool enabled = in.flag(kDmaEnabled);
+  std::vector<std::uint64_t> sizes;
+  while (sizes.size() <= given.size()) {
+    const auto size = in.number_if(kFileSize);
+    if (!size) break;
+    sizes.push_back(*size);
+  }
   in.end();
+  in.expect(sizes.empty() || sizes.size() == given.size(), "not each memory file has its size");
+  load_ranges(in, ranges, load_files(in, std::move(given), sizes));
   if (in.good()) return set_dma_enabled(enabled);
   unmap_all();
   gone_.clear();
 }
 
-// Each is mapped now, as by the first range that shows it.
-std::vector<std::shared_ptr<MemoryFile>> GuestMemory::load_files(Reader& in,
-                                                                 Descriptors& descriptors) {
+// Each is mapped now, as by the first range that shows it. A VMM may have cut its file short since
+// it was mapped. That ends the VM when it uses what is missing, and must not refuse the state.
+std::vector<std::shared_ptr<MemoryFile>> GuestMemory::load_files(
+    Reader& in, std::vector<UniqueFd> given, const std::vector<std::uint64_t>& sizes) {
   std::vector<std::shared_ptr<MemoryFile>> files;
-  while (UniqueFd descriptor = descriptors.load_if(in, kFile)) {
-    auto file = file_for(std::move(descriptor), 0, 1);
+  for (std::size_t i = 0; i < given.size() && in.good(); ++i) {
+    const std::uint64_t as_long = sizes.empty() ? 0 : sizes[i];
+    const bool is_size = as_long != 0 && as_long <= std::min(limits_.bytes, kMostFileBytes);
+    if (!in.expect(sizes.empty() || is_size, "no memory file may have such a size")) break;
+    auto file = file_for(std::move(given[i]), 0, 1, as_long);
     if (!file) {
       in.refuse(file.error().message);
-      return files;
+    } else if (in.expect(std::ranges::find(files, *file) == files.end(),
+                         "a memory file is there twice")) {
+      files.push_back(std::move(*file));
     }
-    if (!in.expect(std::ranges::find(files, *file) == files.end(), "a memory file is there twice"))
-      break;
-    files.push_back(std::move(*file));
   }
   return files;
 }
 
-void GuestMemory::load_ranges(Reader& in, const std::vector<std::shared_ptr<MemoryFile>>& files) {
+void GuestMemory::load_ranges(Reader& in, std::span<const SavedRange> ranges,
+                              const std::vector<std::shared_ptr<MemoryFile>>& files) {
+  if (!in.good()) return;
   std::size_t files_shown = 0;
-  for (const SavedRange& one : in.list<SavedRange>(kRanges, limits_.ranges)) {
+  for (const SavedRange& one : ranges) {
     const std::uint64_t iova = one.iova.get();
     const std::uint64_t size = one.size.get();
     const std::uint64_t offset = one.file_offset.get();

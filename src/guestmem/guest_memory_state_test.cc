@@ -15,6 +15,7 @@
 
 #include "base/wire_int.h"
 #include "guestmem/guest_memory.h"
+#include "guestmem/memory_failure.h"
 #include "guestmem/page_list.h"
 #include "state/descriptors.h"
 #include "state/reader.h"
@@ -36,6 +37,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kFilePages = 16;
 constexpr std::uint16_t kFileRecord = 1;
 constexpr std::uint16_t kRangesRecord = 3;
+constexpr std::uint16_t kFileSizeRecord = 0x8005;
 
 struct SavedMap {
   std::vector<std::byte> bytes;
@@ -53,6 +55,7 @@ struct MapRange {
 
 class GuestMemoryState : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { ASSERT_TRUE(install_memory_failure_handler()); }
   static UniqueFd file_of(std::uint64_t pages) {
     UniqueFd file(memfd_create("state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(pages * kPageBytes)), 0);
@@ -89,8 +92,21 @@ class GuestMemoryState : public ::testing::Test {
     memory.load(in, descriptors);
   }
   std::string why() const { return loading_.good() ? "" : loading_.status().error().message; }
-  // Why a state with these is refused, with as many descriptors of one file each.
-  std::string refusal_of(std::vector<MapRange> ranges, std::size_t files) {
+  static void resize(const UniqueFd& file, std::uint64_t bytes) {
+    ASSERT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
+  }
+  static std::uint64_t size_of(const UniqueFd& file) {
+    return static_cast<std::uint64_t>(::lseek(file.get(), 0, SEEK_END));
+  }
+  // As a program of before has it: it does not know the last record.
+  static SavedMap without_sizes(SavedMap saved) {
+    saved.bytes = without(saved.bytes, kFileSizeRecord);
+    return saved;
+  }
+  // Why a state with these is refused, with as many descriptors of one file each. Without sizes, it
+  // is one of an earlier program.
+  std::string refusal_of(std::vector<MapRange> ranges, std::size_t files,
+                         const std::vector<std::uint64_t>& sizes = {}) {
     Writer out;
     SavedMap saved;
     for (std::size_t i = 0; i < files; ++i) {
@@ -103,6 +119,7 @@ class GuestMemoryState : public ::testing::Test {
     }
     out.list(state::Tag{kRangesRecord}, ranges);
     out.flag(state::Tag{4}, true);
+    for (const std::uint64_t size : sizes) out.number(state::Tag{kFileSizeRecord}, size);
     saved.bytes = out.take();
     GuestMemory memory(limits_);
     load_into(memory, std::move(saved));
@@ -252,6 +269,86 @@ TEST_F(GuestMemoryState, TheDescriptorOfTheMappingIsSaved) {
   EXPECT_FALSE(later_.write(page(1), Le64(1)));
 }
 
+// A VMM that cuts its file short must not keep its daemon from being replaced.
+TEST_F(GuestMemoryState, AFileThatWasCutShortIsMappedAsItWas) {
+  const UniqueFd file = file_of(kFilePages);
+  ASSERT_TRUE(map(file, 0, 100, kFilePages));
+  memory_.set_dma_enabled(true);
+  ASSERT_TRUE(memory_.write(page(100), Le64(5)));
+  resize(file, kPageBytes);
+  load(save(memory_));
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(later_.usage().mapped_file_bytes, kFilePages * kPageBytes);
+  EXPECT_EQ(later_.read<Le64>(page(100))->get(), 5u);
+  EXPECT_FALSE(later_.failed());
+  EXPECT_EQ(save(later_).bytes, save(memory_).bytes);
+  ExtentList extents;
+  EXPECT_EQ(later_.resolve(page(101), 8, Rights::kRead, extents), Reach::kOk);
+  EXPECT_FALSE(later_.read<Le64>(page(101))) << "what is cut off fails when it is used";
+  EXPECT_TRUE(later_.failed());
+  EXPECT_EQ(size_of(file), kPageBytes);
+}
+
+TEST_F(GuestMemoryState, AFileThatIsEmptyNowIsMappedAsItWas) {
+  const UniqueFd file = file_of(kFilePages);
+  ASSERT_TRUE(map(file, 0, 100, 1));
+  memory_.set_dma_enabled(true);
+  resize(file, 0);
+  load(save(memory_));
+  EXPECT_EQ(why(), "");
+  EXPECT_FALSE(later_.write(page(100), Le64(1)));
+  EXPECT_TRUE(later_.failed());
+  EXPECT_EQ(size_of(file), 0u);
+}
+
+TEST_F(GuestMemoryState, AFileThatHasGrownIsMappedAsItWasUntilARangeNeedsMore) {
+  limits_.bytes = kFilePages * kPageBytes;
+  GuestMemory later(limits_);
+  const UniqueFd file = file_of(kFilePages);
+  ASSERT_TRUE(map(file, 0, 100, 1));
+  memory_.set_dma_enabled(true);
+  resize(file, 3 * kFilePages * kPageBytes);
+  load_into(later, save(memory_));
+  EXPECT_EQ(why(), "") << "it is within its limit, as it is mapped";
+  EXPECT_EQ(later.usage().mapped_file_bytes, kFilePages * kPageBytes);
+  EXPECT_TRUE(later.write(page(100), Le64(1)));
+  load(save(memory_));
+  EXPECT_TRUE(later_.map(copy_of(file), kFilePages * kPageBytes, page(200), kPageBytes,
+                         Rights::kReadWrite));
+  EXPECT_TRUE(later_.write(page(200), Le64(1)));
+}
+
+// The kernel makes such a file longer when it is mapped for writing.
+TEST_F(GuestMemoryState, AFileOfHugePagesThatWasCutShortStaysSo) {
+  constexpr std::uint64_t kHuge = 2 << 20;
+  limits_.bytes = 2 * kHuge;
+  GuestMemory before(limits_);
+  GuestMemory after(limits_);
+  const auto file = TestMemory::huge_file(2 * kHuge);
+  if (!file) GTEST_SKIP() << "no hugetlbfs";
+  ASSERT_TRUE(before.map(copy_of(*file), 0, page(0), 2 * kHuge, Rights::kReadWrite));
+  resize(*file, kHuge);
+  load_into(after, save(before));
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(after.usage().mapped_file_bytes, 2 * kHuge);
+  EXPECT_EQ(size_of(*file), kHuge);
+}
+
+TEST_F(GuestMemoryState, AStateOfAnEarlierProgramHasTheSizesOfNow) {
+  const UniqueFd file = file_of(kFilePages);
+  ASSERT_TRUE(map(file, 0, 100, 2));
+  memory_.set_dma_enabled(true);
+  load(without_sizes(save(memory_)));
+  EXPECT_EQ(why(), "");
+  EXPECT_TRUE(later_.write(page(101), Le64(1)));
+  later_.unmap_all();
+  later_.set_dma_enabled(false);
+  resize(file, kPageBytes);
+  GuestMemory last(limits_);
+  load_into(last, without_sizes(save(memory_)));
+  EXPECT_THAT(why(), HasSubstr("past the end"));
+}
+
 TEST_F(GuestMemoryState, AFileHasOneDescriptorAsLongAsItIsMapped) {
   const UniqueFd file = file_of(kFilePages);
   const std::size_t before = open_files();
@@ -291,6 +388,31 @@ TEST_F(GuestMemoryState, LimitsHold) {
   EXPECT_THAT(refusal_of({range(1, 1, 1), range(2, 1, 2)}, 2), HasSubstr("limited to"));
 }
 
+TEST_F(GuestMemoryState, SizesOfAnEnemyAreBounded) {
+  const std::uint64_t most = limits_.bytes;
+  EXPECT_EQ(refusal_of({range(1, 1, 1)}, 1, {kPageBytes}), "");
+  EXPECT_EQ(refusal_of({range(1, 2 * kFilePages, 1)}, 1, {most}), "") << "as if it was cut short";
+  EXPECT_EQ(refusal_of({range(1, 1, 1)}, 1, {kPageBytes + 1}), "") << "no VMM has to fill pages";
+  EXPECT_THAT(refusal_of({range(1, 2, 1)}, 1, {kPageBytes}), HasSubstr("past the end"));
+  EXPECT_THAT(refusal_of({range(1, 1, 1)}, 1, {kPageBytes - 1}), HasSubstr("past the end"));
+  for (const std::uint64_t size : {std::uint64_t{0}, most + 1, std::uint64_t{1} << 62,
+                                   std::uint64_t{1} << 63, UINT64_MAX - kPageBytes, UINT64_MAX}) {
+    EXPECT_THAT(refusal_of({range(1, 1, 1)}, 1, {size}), HasSubstr("such a size")) << size;
+  }
+  EXPECT_THAT(refusal_of({range(1, 1, 1), range(2, 1, 2)}, 2, {most, kPageBytes}),
+              HasSubstr("limited to"));
+  limits_.bytes = UINT64_MAX;
+  for (const std::uint64_t size : {UINT64_MAX, UINT64_MAX - kPageBytes, std::uint64_t{1} << 62}) {
+    EXPECT_NE(refusal_of({range(1, 1, 1)}, 1, {size}), "") << size;
+  }
+}
+
+TEST_F(GuestMemoryState, EachFileHasASizeOrNone) {
+  EXPECT_THAT(refusal_of({range(1, 1, 1), range(2, 1, 2)}, 2, {kPageBytes}), HasSubstr("its size"));
+  EXPECT_THAT(refusal_of({range(1, 1, 1)}, 1, {kPageBytes, kPageBytes}), HasSubstr("its size"));
+  EXPECT_THAT(refusal_of({range(1, 1, 0)}, 0, {kPageBytes}), HasSubstr("its size"));
+}
+
 TEST_F(GuestMemoryState, AListHasOneForm) {
   EXPECT_THAT(refusal_of({range(2, 1, 0), range(1, 1, 0)}, 0), HasSubstr("not in its place"));
   EXPECT_THAT(refusal_of({range(1, 1, 2), range(2, 1, 1)}, 2), HasSubstr("not in its place"));
@@ -314,8 +436,11 @@ TEST_F(GuestMemoryState, WhatIsNoMemoryIsRefused) {
   EXPECT_NE(refusal(UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC))), "");
   EXPECT_NE(refusal(UniqueFd(::open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC))), "");
   EXPECT_NE(refusal(UniqueFd(::eventfd(0, EFD_CLOEXEC))), "");
-  EXPECT_NE(refusal(file_of(0)), "");
   EXPECT_NE(refusal(UniqueFd()), "");
+  SavedMap empty = without_sizes(save(memory_));
+  empty.descriptors[0] = file_of(0);
+  load(std::move(empty));
+  EXPECT_NE(why(), "");
   SavedMap other = save(memory_);
   other.descriptors[0] = file_of(1);
   load(std::move(other));
@@ -347,8 +472,10 @@ TEST_F(GuestMemoryState, ShortAndDamagedStatesAreRefusedAndLoseNothing) {
   memory_.unmap(page(2), kPageBytes);
   memory_.set_dma_enabled(true);
   const std::size_t size = save(memory_).bytes.size();
+  const std::size_t of_earlier_program = without_sizes(save(memory_)).bytes.size();
   const std::size_t before = open_files();
   for (std::size_t cut = 0; cut < size; ++cut) {
+    if (cut == of_earlier_program) continue;
     SavedMap saved = save(memory_);
     saved.bytes.resize(cut);
     load(std::move(saved));

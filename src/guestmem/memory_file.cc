@@ -32,10 +32,16 @@ bool may_write(int fd, int seals) {
          (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0;
 }
 
+// It may have become shorter than `facts` say. hugetlbfs makes a file as long as what is mapped of
+// it for writing; a mapping that becomes writable later leaves the VMM's file alone.
 Result<std::byte*> map_whole(int fd, const MemoryFile::Facts& facts) {
-  const int protection = facts.writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* base = mmap(nullptr, facts.mapped_bytes(), protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* base = mmap(nullptr, facts.mapped_bytes(), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) return system_failure("cannot map the file");
+  if (facts.writable && mprotect(base, facts.mapped_bytes(), PROT_READ | PROT_WRITE) != 0) {
+    const auto failure = system_failure("cannot map the file");
+    munmap(base, facts.mapped_bytes());
+    return failure;
+  }
   // A crash of ours must not write guests' secrets to a disk. Only advice.
   (void)madvise(base, facts.mapped_bytes(), MADV_DONTDUMP);
   return static_cast<std::byte*>(base);

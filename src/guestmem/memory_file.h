@@ -52,7 +52,7 @@ class MemoryFile {
   static Result<Facts> examine(int fd);
 
   // Takes over the descriptor. `number` is returned by number(). REQUIRES: `facts` are those of the
-  // file, and its size is not 0. Errors: kIo, kResourceExhausted.
+  // file, but for a size that may be another; it is not 0. Errors: kIo, kResourceExhausted.
   static Result<std::shared_ptr<MemoryFile>> map(UniqueFd fd, const Facts& facts,
                                                  std::uint32_t number, MappingEnd end);
 

@@ -1,4 +1,5 @@
-// edited(): a state in which one record is another, as an enemy would write it.
+// edited(): a state in which one record is another, as an enemy would write it. without(): one that
+// lacks a record, as a program writes it that does not know the record yet.
 
 #pragma once
 
@@ -42,6 +43,20 @@ inline StateBytes edited(std::span<const std::byte> state, std::span<const std::
     out.insert(out.end(), changed.begin(), changed.end());
   }
   if (!is_found) std::abort();
+  return out;
+}
+
+// Without the records of that tag, which are in no group.
+inline StateBytes without(std::span<const std::byte> state, std::uint16_t tag) {
+  StateBytes out;
+  while (!state.empty()) {
+    state::RecordHeader header;
+    if (state.size() < sizeof header) std::abort();
+    std::memcpy(&header, state.data(), sizeof header);
+    const auto record = state.first(sizeof header + header.bytes.get());
+    if (header.tag.get() != tag) out.insert(out.end(), record.begin(), record.end());
+    state = state.subspan(record.size());
+  }
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "guestmem/memory_failure.h"
 #include "testing/edited_state.h"
 #include "testing/fake_guest_end.h"
 #include "testing/fake_guest_machine.h"
@@ -227,6 +228,27 @@ TEST_F(VmPortState, AStateWithAForgedConnectionIsRefused) {
   ASSERT_TRUE(end_->cq().take(completion));
   EXPECT_EQ(completion.status, 0u);
   EXPECT_TRUE(port_->server().attached());
+}
+
+// It must not keep all VMs of its host from another engine. What it has cut off ends it alone.
+TEST_F(VmPortState, AVmmThatCutsItsMemoryFileShortIsTakenOverToo) {
+  ASSERT_TRUE(install_memory_failure_handler());
+  const UniqueFd ram = machine_->ram().duplicate_fd();
+  const std::uint64_t rest = machine_->ram().size() / 2;
+  ASSERT_EQ(::ftruncate(ram.get(), static_cast<off_t>(rest)), 0);
+  hand_over();
+  ASSERT_TRUE(heir_);
+  for (int i = 0; i < 10; ++i) turn();
+  EXPECT_TRUE(heir_->server().attached());
+  EXPECT_TRUE(heir_->memory().read<std::uint64_t>(GuestAddr{fake::GuestRam::kBase}));
+  EXPECT_FALSE(heir_->memory().read<std::uint64_t>(GuestAddr{fake::GuestRam::kBase + rest}));
+  for (int i = 0; i < 10; ++i) turn();
+  EXPECT_FALSE(heir_->server().attached());
+  RawVfioClient next(config_.socket, [this] {
+    heir_->on_readable();
+    turn();
+  });
+  EXPECT_TRUE(next.negotiate()) << "the VM that is started again is served";
 }
 
 TEST_F(VmPortState, AnAdapterWithoutARocePortHasNothingOfIt) {
