@@ -109,6 +109,7 @@ Status VmPort::listen() {
 
 VmPort::~VmPort() {
   leave();
+  if (!device_) return;  // refused before there was one
   set_door(nullptr);
   if (!on_transport_) return;
   network_.tcp.detach(device_->adapter());

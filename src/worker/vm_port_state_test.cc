@@ -230,6 +230,19 @@ TEST_F(VmPortState, AStateWithAForgedConnectionIsRefused) {
   EXPECT_TRUE(port_->server().attached());
 }
 
+// Before there is a device.
+TEST_F(VmPortState, AStateWithoutItsMemoryIsRefused) {
+  auto parcel = port_->save();
+  ASSERT_TRUE(parcel);
+  parcel->descriptors.clear();
+  const auto adopted = VmPort::adopt(config_, kSavedId, after_.network(), std::move(*parcel));
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error().message,
+            "the state is refused: 2: a descriptor is missing, or named twice");
+  turn();
+  EXPECT_TRUE(port_->server().attached());
+}
+
 // It must not keep all VMs of its host from another engine. What it has cut off ends it alone.
 TEST_F(VmPortState, AVmmThatCutsItsMemoryFileShortIsTakenOverToo) {
   ASSERT_TRUE(install_memory_failure_handler());
