@@ -158,6 +158,7 @@ class Objects {
                               SharedReceiveEvents& events, Counter& broken_rings);
   void load_contexts(state::Reader& in);
   void load_domains(state::Reader& in);
+  void forget_missing_domains();
   void load_cqs(state::Reader& in, const Makers& makers);
   void load_srqs(state::Reader& in, const Makers& makers);
   void load_qps(state::Reader& in, const Makers& makers);

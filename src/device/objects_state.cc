@@ -187,6 +187,7 @@ void Objects::load(state::Reader& in, const Makers& makers) {
   for (std::uint32_t pd = 0; in.good() && pd < config_.limits.protection_domains; ++pd) {
     in.expect(has_pd(pd) == adapter_.has_pd(verbs::PdNumber{pd}), "a protection domain is amiss");
   }
+  if (!in.good()) forget_missing_domains();
   for (std::uint32_t index = 0; index < adapter_.gids().size(); ++index) {
     if (adapter_.gid(index)) bound_gids_.insert(index);
   }
@@ -229,6 +230,16 @@ void Objects::load_domains(state::Reader& in) {
     const bool is_new = !has_pd(number) && has_owner(context);
     if (!group->expect(is_new, "there can be no such protection domain") || !group->good()) return;
     add_pd(number, context);
+  }
+}
+
+// A state was refused before the engine had them, which could destroy none of them.
+void Objects::forget_missing_domains() {
+  for (auto& domain : domains_) {
+    if (domain == nullptr || adapter_.has_pd(verbs::PdNumber{domain->number})) continue;
+    holdings_of(domain->context).protection_domains.leave(domain->place);
+    domain.reset();
+    --pds_;
   }
 }
 
