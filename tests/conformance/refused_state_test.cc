@@ -48,12 +48,12 @@ TEST_F(RefusedState, WithADomainThatItsEngineLacks) {
 TEST_F(RefusedState, WithAnyByteChanged) {
   std::mt19937 random(7);
   std::size_t refused = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<std::byte> changed = state_;
     changed[random() % changed.size()] ^= static_cast<std::byte>(1 + random() % 255);
     refused += rig_.replace(0, changed) ? 0 : 1;
   }
-  EXPECT_GT(refused, 50u);
+  EXPECT_GT(refused, 25u);
   expect_whole_state_is_taken();
 }
 
