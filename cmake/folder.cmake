@@ -3,7 +3,7 @@
 # One folder is one library. USES names the folders below it (the same arrows as
 # in tools/check_floors.py), LIBS other people's libraries, TEST_USES what only
 # its unit tests need. Paths are relative to the calling CMakeLists.txt; a folder
-# below another is named with an underscore (transport_local). UNDRIVEN: no fuzzer links it.
+# below another is named with an underscore (transport_local). UNDRIVEN: no fuzzer drives it.
 # CONTROL: no guest's data passes through it. The preset release compiles it with -O1, which takes three fifths
 # of the compiler's time that -O3 takes, and a first build waits for that; Debian's packages have their own options.
 #
