@@ -88,10 +88,11 @@ void Exchange::begin(const Header& request) {
 }
 
 // The socket refers to the pages of the file until the VMM has read them. Answers therefore follow
-// one another, and begin anew when none is on its way.
+// one another, and begin anew when none is on its way. The number may be that of a compromised
+// process.
 bool Exchange::has_room_for(int socket, std::size_t bytes) {
   const std::uint64_t end = page_->answer_end.load(std::memory_order_relaxed);
-  if (end >= kFirstAnswer && end + bytes <= kFileBytes) return true;
+  if (end >= kFirstAnswer && end <= kFileBytes && bytes <= kFileBytes - end) return true;
   int unread = 0;
   if (::ioctl(socket, SIOCOUTQ, &unread) != 0 || unread != 0) return false;
   page_->answer_end.store(kFirstAnswer, std::memory_order_relaxed);
@@ -100,7 +101,7 @@ bool Exchange::has_room_for(int socket, std::size_t bytes) {
 
 void Exchange::answer(std::span<const std::byte> answer) {
   const std::uint64_t begin = page_->answer_end.load(std::memory_order_relaxed);
-  assert(begin >= kFirstAnswer && begin + answer.size() <= kFileBytes);
+  assert(begin >= kFirstAnswer && begin <= kFileBytes && answer.size() <= kFileBytes - begin);
   std::ranges::copy(answer, reinterpret_cast<std::byte*>(page_) + begin);
   ::lseek(file_.get(), static_cast<off_t>(begin), SEEK_SET);
   page_->answer_begin.store(begin, std::memory_order_relaxed);
