@@ -79,9 +79,7 @@ void change(int file, FuzzBytes& script) {
     const std::uint64_t fits = std::min<std::uint64_t>(bytes, kFileBytes - at);
     require(::pwrite(file, from, fits, static_cast<off_t>(at)) == static_cast<ssize_t>(fits));
   };
-  const auto any = [&script] {
-    return Le64((script.u8() & 1) != 0 ? script.u64() : hostile_number(script));
-  };
+  const auto any = [&script] { return Le64(hostile_long_number(script)); };
   for (int acts = 0; acts < 20 && !script.at_end(); ++acts) {
     switch (static_cast<ExchangeAct>(script.below(std::to_underlying(ExchangeAct::kCount)))) {
       case ExchangeAct::kByte: {

@@ -33,6 +33,7 @@ std::vector<SeedBytes> seeds_of(ExchangeScene scene) {
     }
     for (std::uint32_t word = 1; word < kWords; ++word) {
       all.push_back(act(stepped, ExchangeAct::kWord).u8(word).u8(0).u8(12));
+      all.push_back(act(stepped, ExchangeAct::kWord).u8(word).u8(1).u8(3));
     }
     all.push_back(act(stepped, ExchangeAct::kPlace).u8(0).u8(9));
     all.push_back(act(stepped, ExchangeAct::kAnswer).u16(0).u8(16).u8(1));

@@ -41,6 +41,15 @@ inline std::uint32_t hostile_number(FuzzBytes& input) {
   return pick < std::size(kExtremes) ? kExtremes[pick] : input.u32();
 }
 
+// The same of eight bytes, also from the top down, or any.
+inline std::uint64_t hostile_long_number(FuzzBytes& input) {
+  switch (input.u8() % 4) {
+    case 0: return hostile_number(input);
+    case 1: return ~std::uint64_t{hostile_number(input)};
+    default: return input.u64();
+  }
+}
+
 // For seeds.
 class SeedBytes {
  public:

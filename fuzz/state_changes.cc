@@ -68,10 +68,6 @@ void set(StateRecord& record, Bytes value) {
   record.value = std::move(value);
 }
 
-std::uint64_t any_number(FuzzBytes& script) {
-  return (script.u8() & 1) != 0 ? script.u64() : hostile_number(script);
-}
-
 }  // namespace
 
 std::size_t open_descriptors() {
@@ -186,7 +182,7 @@ void StateChanges::act_on_descriptors(StateAct act) {
 void StateChanges::set_number() {
   const auto place = pick();
   if (!place) return;
-  const Le64 whole(any_number(script_));
+  const Le64 whole(hostile_long_number(script_));
   const auto bytes = std::as_bytes(std::span(&whole, 1));
   Bytes value(bytes.begin(), bytes.end());
   while (!value.empty() && value.back() == std::byte{0}) value.pop_back();
@@ -224,7 +220,7 @@ void StateChanges::change_inside() {
   Bytes& value = place->record().value;
   const std::size_t at = script_.u16() % value.size();
   const std::size_t width = std::size_t{1} << script_.below(4);
-  const Le64 number(any_number(script_));
+  const Le64 number(hostile_long_number(script_));
   std::memcpy(value.data() + at, &number, std::min(width, value.size() - at));
 }
 
