@@ -51,7 +51,7 @@ TEST_F(RefusedState, WithAnyByteChanged) {
   for (int round = 0; round < 200; ++round) {
     std::vector<std::byte> changed = state_;
     changed[random() % changed.size()] ^= static_cast<std::byte>(1 + random() % 255);
-    refused += rig_.replace(0, changed) ? 0 : 1;
+    if (!rig_.replace(0, changed)) ++refused;
   }
   EXPECT_GT(refused, 25u);
   expect_whole_state_is_taken();
