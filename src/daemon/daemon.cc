@@ -5,6 +5,8 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -418,6 +420,7 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
     kept_->keep_file(host::kApiParcel, api_->door().listener());
     host_->keep_all();
   }
+  if (note.kind == privsep::Note::Kind::kTellTurns && host_) tell_turns(note.text);
   // Later: a request may be under way, which waits for the keeper in between.
   if (note.kind == privsep::Note::Kind::kHandOver) {
     demand_ = {.heir = note.text, .line = std::move(received.socket)};
@@ -449,6 +452,16 @@ void Daemon::on_switch_news(const std::string& text) {
     } else {
       log::error("invalid switch report from the privileged process: {}", news.error().message);
     }
+  });
+}
+
+// From the worker's own thread: nothing that this one waits for keeps the sign back.
+void Daemon::tell_turns(const std::string& text) {
+  std::uint64_t every = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), every);
+  if (read.ec != std::errc() || every == 0) return log::warn("keeper: not an interval: {}", text);
+  host_->worker().tell_turns(std::chrono::microseconds(every), [this] {
+    keeper_.send({.kind = privsep::Note::Kind::kTurns, .text = {}});
   });
 }
 

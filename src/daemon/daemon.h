@@ -80,6 +80,7 @@ class Daemon {
   void take_note(privsep::ProcessLink::NoteWithSocket received);
   void on_roce_port(const std::string& text, UniqueFd tap);
   void on_switch_news(const std::string& text);
+  void tell_turns(const std::string& text);
   std::string summary() const;
 
   settings::Config config_;

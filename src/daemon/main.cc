@@ -40,6 +40,7 @@
 #include "keeper/holder_process.h"
 #include "keeper/keeper.h"
 #include "keeper/machine_probe.h"
+#include "keeper/notify.h"
 #include "keeper/switch_builder.h"
 #include "privsep/heir_facts.h"
 #include "privsep/process_link.h"
@@ -118,6 +119,14 @@ std::string notify_socket() {
   return name == nullptr ? "" : name;               // has no other thread that sets it
 }
 
+// Of the service manager's watchdog.
+Duration watchdog() {
+  return keeper::watchdog_limit(
+      std::getenv("WATCHDOG_USEC"),  // NOLINT(concurrency-mt-unsafe): likewise
+      std::getenv("WATCHDOG_PID"),   // NOLINT(concurrency-mt-unsafe)
+      ::getpid());
+}
+
 struct Start {
   settings::Config config;
   std::string config_file;
@@ -144,7 +153,8 @@ int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link,
        .file = start.config_file,
        .account = start.account,
        .text = start.config_text,
-       .program = start.program},
+       .program = start.program,
+       .watchdog = watchdog()},
       std::make_unique<keeper::SwitchBuilder>(
           keeper::SwitchBuilderConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
                                       .uplinks = start.config.network.uplinks,

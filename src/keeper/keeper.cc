@@ -57,7 +57,8 @@ Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Setti
       machine_(std::move(machine)),
       holding_(std::move(holding)),
       etcd_(settings_.config, settings_.account),
-      succession_(*this, kVersion) {}
+      succession_(*this, kVersion),
+      engine_watch_(settings_.watchdog, Succession::kLongest) {}
 
 ExitStatus Keeper::run() {
   if (Status watching = watch(); !watching) {
@@ -75,6 +76,7 @@ ExitStatus Keeper::run() {
     give_roce_ports();
     succession_.step(now());
     stop_when_certain();
+    watch_engine();
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
@@ -82,7 +84,8 @@ ExitStatus Keeper::run() {
 
 // Until something is due without news; nullopt: nothing.
 std::optional<Duration> Keeper::pause() const {
-  Instant next = std::min({sockets_->next_deadline(), etcd_.next_step(), succession_.next_step()});
+  Instant next = std::min({sockets_->next_deadline(), etcd_.next_step(), succession_.next_step(),
+                           engine_watch_.next_step()});
   if (switches_) next = std::min(next, switches_->next_step());
   if (next == kNever) return std::nullopt;
   return std::max(next - now(), Duration{});
@@ -186,14 +189,50 @@ void Keeper::look_for_end() {
   engine_ = 0;
   // One that could not start, or was told to stop, has no successor.
   const bool may_go_on = holding_.holder && told_ready_ && !told_stopping_ && !is_stopping_;
-  const Crash crash{.how = print_end(status),
-                    .came_from_outside = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
-  if (!succession_.on_engine_ended(crash, may_go_on, now())) {
+  if (!succession_.on_engine_ended(crash_of(status), may_go_on, now())) {
     ended_ = judge(status);
   } else if (WIFSIGNALED(status)) {
     judge(status);
   }
   look_for_over();
+}
+
+// One that hung did so in the turn of a VM, as far as is known, or between two.
+Crash Keeper::crash_of(int wait_status) {
+  if (!hung_.empty()) return {.how = std::exchange(hung_, {}), .came_from_outside = false};
+  return {.how = print_end(wait_status),
+          .came_from_outside = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL};
+}
+
+EngineWatch::Life Keeper::life_of_engine() const {
+  if (!told_ready_ || told_stopping_ || is_stopping_ || ended_) return EngineWatch::Life::kAway;
+  return succession_.is_busy() ? EngineWatch::Life::kChanging : EngineWatch::Life::kServing;
+}
+
+void Keeper::watch_engine() {
+  switch (engine_watch_.step(now(), life_of_engine())) {
+    case EngineWatch::Act::kNothing: return;
+    case EngineWatch::Act::kFeed: return notifier_.watchdog();
+    case EngineWatch::Act::kKill: return kill_hung_engine();
+    case EngineWatch::Act::kDemand: {
+      const auto every =
+          std::chrono::duration_cast<std::chrono::microseconds>(engine_watch_.every());
+      // One that does not read gets it again.
+      link_.send({.kind = privsep::Note::Kind::kTellTurns, .text = std::to_string(every.count())});
+    }
+  }
+}
+
+void Keeper::kill_hung_engine() {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(engine_watch_.overdue());
+  hung_ = "hung, and was killed";
+  log::error(
+      "the engine hangs: its worker has given no sign for {} s more than it may. It is killed, and "
+      "another engine serves its VMs. If a debugger holds it, or the host stalls for so long, "
+      "raise "
+      "WatchdogSec= of the unit",
+      seconds.count());
+  kill_engine();
 }
 
 // Another one starts with nothing, and the engine keeps everything anew.
@@ -245,6 +284,7 @@ void Keeper::on_notes() {
   Heard heard;
   for (int i = 0; i < kNotesAtOnce && take_note(heard); ++i) continue;
   if (heard.status) notifier_.status(*heard.status);
+  if (heard.turns && engine_watch_.on_turns(now())) notifier_.watchdog();
   if (heard.switch_plan && switches_) {
     link_.send({.kind = privsep::Note::Kind::kSwitchReport,
                 .text = switches_->answer(*heard.switch_plan, now())});
@@ -274,6 +314,7 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kStopping:
       if (!std::exchange(told_stopping_, true)) notifier_.stopping();
       break;
+    case privsep::Note::Kind::kTurns: heard.turns = true; break;
     case privsep::Note::Kind::kDial: sockets_->dial((*note)->text, now()); break;
     case privsep::Note::Kind::kListen: sockets_->listen((*note)->text); break;
     case privsep::Note::Kind::kEtcd:
@@ -286,6 +327,7 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kMachineReport:
     case privsep::Note::Kind::kSwitchNews:
     case privsep::Note::Kind::kRocePort:
+    case privsep::Note::Kind::kTellTurns:
     case privsep::Note::Kind::kHolder: break;  // not the engine's to say
     case privsep::Note::Kind::kUpgrade:
     case privsep::Note::Kind::kHeirReady:

@@ -2,7 +2,8 @@
 // unprivileged process that serves guests, and parses no data from a guest, a VMM, a peer or an API
 // client.
 //
-// It forwards signals, reloads settings, and reports to the service manager. It also performs the
+// It forwards signals, reloads settings, reports to the service manager, and kills an engine that
+// hangs, if there is a watchdog (keeper/engine_watch.h). It also performs the
 // tasks that the engine has no permission for. These are to create sockets to other hosts, create
 // and repair the distributed switches, read the hardware inventory, and run etcd. It exits when the
 // engine has ended, unless another engine has taken over from it (keeper/succession.h).
@@ -19,6 +20,7 @@
 #include "base/event_loop.h"
 #include "base/exit_status.h"
 #include "base/unique_fd.h"
+#include "keeper/engine_watch.h"
 #include "keeper/etcd_service.h"
 #include "keeper/holder_process.h"
 #include "keeper/notify.h"
@@ -40,7 +42,8 @@ class Keeper : private SuccessionHands {
     settings::EngineAccount account;
     std::string text{};  // of the file, as it was read
     std::filesystem::path
-        program{};  // of the daemon, for an engine that takes over; empty: unknown
+        program{};        // of the daemon, for an engine that takes over; empty: unknown
+    Duration watchdog{};  // of the service manager (keeper/notify.h); zero: none
   };
   // `switches` creates them when the engine asks; null: not supported. `machine`, likewise,
   // reads the hardware inventory of this host.
@@ -64,6 +67,7 @@ class Keeper : private SuccessionHands {
     std::optional<std::string> status;
     std::optional<std::string> switch_plan;
     std::optional<std::string> machine_question;
+    bool turns = false;
   };
   // False: there was none.
   bool take_note(Heard& heard);
@@ -73,6 +77,10 @@ class Keeper : private SuccessionHands {
   void look_for_heirs_end();
   void look_for_over();
   void look_for_holders_end();
+  void watch_engine();
+  EngineWatch::Life life_of_engine() const;
+  void kill_hung_engine();
+  Crash crash_of(int wait_status);
   void make_sockets();
   void close_heir();
   // ---- SuccessionHands ----
@@ -106,6 +114,8 @@ class Keeper : private SuccessionHands {
   bool told_stopping_ = false;
   std::optional<ExitStatus> ended_;
   Succession succession_;
+  EngineWatch engine_watch_;
+  std::string hung_;  // how the engine did that was killed for it; empty: it was not
   struct Heir {
     pid_t pid = 0;
     privsep::ProcessLink link;

@@ -63,5 +63,24 @@ TEST_F(NotifierTest, IsSilentWithoutAServiceManager) {
   EXPECT_THAT(log.text(), HasSubstr("cannot notify the service manager: No such file"));
 }
 
+TEST_F(NotifierTest, DoesNotWaitForAServiceManagerThatDoesNotReadOfTheWatchdog) {
+  const LogCapture log;
+  bind_to((dir_ / "notify").string());
+  const Notifier notifier((dir_ / "notify").string());
+  for (int i = 0; i < 2000; ++i) notifier.watchdog();
+  EXPECT_EQ(receive(), "WATCHDOG=1");
+  EXPECT_THAT(log.text(), HasSubstr("cannot notify the service manager: Resource temporarily"));
+}
+
+TEST(WatchdogLimit, IsWhatTheServiceManagerSaysToThisProcess) {
+  EXPECT_EQ(watchdog_limit("60000000", nullptr, 7), std::chrono::seconds(60));
+  EXPECT_EQ(watchdog_limit("60000000", "7", 7), std::chrono::seconds(60));
+  EXPECT_EQ(watchdog_limit("60000000", "8", 7), Duration{}) << "of the process before this one";
+  for (const char* none : {"", "0", "-1", "1s", "999999999999999999999", "18446744073709551615"}) {
+    EXPECT_EQ(watchdog_limit(none, nullptr, 7), Duration{}) << none;
+  }
+  EXPECT_EQ(watchdog_limit(nullptr, nullptr, 7), Duration{});
+}
+
 }  // namespace
 }  // namespace paravane::keeper

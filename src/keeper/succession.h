@@ -84,6 +84,10 @@ class Succession {
   // the last. A VM whose requests end the engine is cut off before (worker/vm_port.h).
   static constexpr int kMostRecoveries = 8;
   static constexpr Duration kInARow = std::chrono::minutes(1);
+  // For which is_busy() is true at most, unless a process that was killed does not end: an upgrade,
+  // and all recoveries that may follow.
+  static constexpr Duration kLongest =
+      kToStart + kToHandOver + kToLetGo + kMostRecoveries * 2 * kToStart;
 
   // `version`: of the engine that runs. `hands` outlives us.
   Succession(SuccessionHands& hands, std::string version);

@@ -17,7 +17,7 @@ namespace paravane::privsep {
 // How keeper and heir speak with one another: the descriptors that the heir is started with, the
 // notes of an upgrade, and the estate line. A program that does not know this number refuses to be
 // an heir, so a release that changes any of these needs a restart.
-inline constexpr std::uint32_t kHeirProtocol = 2;
+inline constexpr std::uint32_t kHeirProtocol = 3;
 
 // The descriptors that an heir is started with.
 inline constexpr int kHeirLinkFd = 3;    // its ProcessLink

@@ -45,6 +45,8 @@ struct Note {
     kGo = 21,        // keeper to heir: serve now; the version of the engine before it
     kResume = 22,    // keeper to engine: serve on. "checked HeirFacts", or "failed CAUSE"
     kHolder = 23,    // keeper: the line to another holder, since the last one has ended
+    kTellTurns = 24,  // keeper: the worker is to say kTurns each so many microseconds
+    kTurns = 25,      // engine, from its worker's thread: it turns
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports

@@ -110,6 +110,7 @@ void Worker::run() {
     counters_.rounds.add();
     turns_.turned();
     if (worked) counters_.busy_rounds.add();
+    if (schedule_.time() >= sign_.next) tell_turn(schedule_.time());
     stall_for_test(schedule_.time());
     rest(schedule_.time(), worked);
   }
@@ -122,6 +123,17 @@ void Worker::wait_for_message() {
   if (!mailbox_.waiting()) posted_.wait(seen);
   schedule_.tell_time();
   turns_.wakes_up();
+}
+
+void Worker::tell_turns(Duration every, std::function<void()> tell) {
+  post([this, every, tell = std::move(tell)]() mutable {
+    sign_ = {.every = every, .tell = std::move(tell), .next = {}};
+  });
+}
+
+void Worker::tell_turn(Instant now) {
+  sign_.next = now + sign_.every;
+  runs_in_memory([this] { sign_.tell(); });
 }
 
 bool Worker::freeze(std::function<void()> act) {
@@ -157,7 +169,7 @@ void Worker::look_at_sockets(Instant now) {
 }
 
 void Worker::rest(Instant now, bool worked) {
-  const Instant next = worked ? now : schedule_.next_look(now);
+  const Instant next = worked ? now : std::min(schedule_.next_look(now), sign_.next);
   const Rest rest = spin_.after_round(now, worked, next);
   switch (rest.kind) {
     case Rest::Kind::kGoOn: return;

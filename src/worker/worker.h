@@ -77,6 +77,10 @@ class Worker {
     post([this] { begun_ = true; });
   }
 
+  // Calls `tell` on the worker's thread after a turn, at once and then each `every`; for that a
+  // worker with nothing to do wakes up. Of several calls the last counts.
+  void tell_turns(Duration every, std::function<void()> tell);
+
   // Runs `act` on the worker's thread, which stands still afterwards until thaw(): no turn, no
   // message, no socket. Waits for it; false: `act` did not run, since the worker did not respond in
   // time or memory ran out. The thread that freezes thaws, also after false.
@@ -103,6 +107,7 @@ class Worker {
   void look_at_sockets(Instant now);
   void rest(Instant now, bool worked);
   void stall_for_test(Instant now);
+  void tell_turn(Instant now);
 
   WorkerConfig config_;
   std::unique_ptr<EventLoop> loop_;
@@ -113,6 +118,13 @@ class Worker {
   WorkerCounters counters_;
   LimitedLog complaints_;
   Instant next_socket_look_{};
+  // Worker thread.
+  struct Sign {
+    Duration every{};
+    std::function<void()> tell;
+    Instant next = kNever;
+  };
+  Sign sign_;
   bool stopping_ = false;                   // worker thread
   bool begun_ = true;                       // likewise
   std::atomic<std::uint32_t> posted_{0};    // counts on; what a worker that has not begun waits for

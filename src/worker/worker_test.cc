@@ -59,6 +59,37 @@ TEST(Worker, ToldThatItIsHeldAndThatItGoesOn) {
   EXPECT_FALSE(worker->turn_state()->is_held);
 }
 
+TEST(Worker, TellsThatItTurnsAlsoWithNothingToDo) {
+  const auto worker = start({.spin = SpinMode::kNever});
+  std::atomic<int> told{0};
+  worker->tell_turns(milliseconds(10), [&] { ++told; });
+  wait_until([&] { return told >= 5; });
+  const auto rounds = worker->ask([&] { return worker->counters().rounds.value(); });
+  ASSERT_TRUE(rounds);
+  EXPECT_LE(*rounds, 200u) << "a round for each, and some for the messages";
+  worker->tell_turns(std::chrono::hours(1), [&] { told = 1000; });
+  wait_until([&] { return told == 1000; });
+}
+
+TEST(Worker, DoesNotTellThatItTurnsWhileItDoesNot) {
+  const auto worker = start();
+  std::atomic<int> told{0};
+  worker->tell_turns(milliseconds(1), [&] { ++told; });
+  wait_until([&] { return told >= 2; });
+  std::atomic<bool> is_held = false;
+  std::atomic<bool> let_go = false;
+  worker->post([&] {
+    is_held = true;
+    wait_until([&] { return let_go.load(); });
+  });
+  wait_until([&] { return is_held.load(); });
+  const int before = told;
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_EQ(told, before);
+  let_go = true;
+  wait_until([&] { return told > before; });
+}
+
 TEST(Worker, WakesUpWhenATurnIsDue) {
   const auto worker = start({.spin = SpinMode::kNever});
   FakeTenant tenant;

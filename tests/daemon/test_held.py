@@ -1,50 +1,18 @@
 """The worker's thread is held for longer than a change waits for it: the change is refused and
 was not made, or is made as a whole once the worker goes on."""
 
-import ctypes
 import os
-import pathlib
 import time
 import unittest
 
+from held import Held, worker_of
 from rig import DaemonTest, wait_for
-
-SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
-WAIT_FOR_THREAD = 0x40000000  # __WALL
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-LIBC.ptrace.restype = ctypes.c_long
-
-
-def ptrace(request, thread):
-    if LIBC.ptrace(request, thread, None, None) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-class Held:
-    """Stops a thread while it lasts."""
-
-    def __init__(self, thread):
-        self.thread = thread
-
-    def __enter__(self):
-        ptrace(SEIZE, self.thread)
-        ptrace(INTERRUPT, self.thread)
-        os.waitpid(self.thread, WAIT_FOR_THREAD)
-
-    def __exit__(self, *_):
-        ptrace(DETACH, self.thread)
 
 
 @unittest.skipIf(os.geteuid() != 0, "only root may hold another user's thread")
 class HeldWorker(DaemonTest):
     def worker(self, daemon):
-        engine = self.engine(daemon)
-        for thread in os.listdir(f"/proc/{engine}/task"):
-            if pathlib.Path(f"/proc/{engine}/task/{thread}/comm").read_text().strip() == "worker":
-                return int(thread)
-        raise AssertionError("no thread is called worker")
+        return worker_of(self.engine(daemon))
 
     def metrics(self):
         return self.http(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").decode()
