@@ -1,7 +1,7 @@
 // TurnWatch is a thread that reports when the worker is stuck (in the kernel, because of a bug, or
 // because another program has suspended it) and when it runs again. It does not end the daemon,
-// because every VM would lose its adapter, and most causes are temporary. With a watchdog, the keeper
-// ends an engine that stays stuck (keeper/engine_watch.h).
+// because every VM would lose its adapter, and most causes are temporary. With a watchdog, the
+// keeper ends an engine that stays stuck (keeper/engine_watch.h).
 //
 // A worker that sleeps while no message waits for it is not stuck, and TurnWatch does not check it.
 // While all VMs are idle, TurnWatch therefore sleeps as long as the worker sleeps.

@@ -8,6 +8,7 @@
 namespace guest {
 namespace {
 
+constexpr int kCompletions = 64;
 constexpr std::uint8_t kPort = 1;
 constexpr std::uint8_t kGidIndex = 0;
 
@@ -41,7 +42,7 @@ ibv_ah_attr route_to(const Address& other) {
 }  // namespace
 
 struct Endpoint::Objects {
-  explicit Objects(std::size_t buffer_bytes);
+  Objects(std::size_t buffer_bytes, const EndpointOptions& options);
   ~Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
@@ -62,10 +63,14 @@ struct Endpoint::Objects {
   ibv_ah* ah = nullptr;
 };
 
-Endpoint::Objects::Objects(std::size_t buffer_bytes) : buffer(buffer_bytes) {
+Endpoint::Objects::Objects(std::size_t buffer_bytes, const EndpointOptions& options)
+    : buffer(buffer_bytes) {
+  if (options.in_kernel) die("queues of the kernel are for a VM that is none");
   pd = ibv_alloc_pd(context);
   if (pd == nullptr) die("ibv_alloc_pd");
-  cq = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+  cq = ibv_create_cq(
+      context, options.completions != 0 ? static_cast<int>(options.completions) : kCompletions,
+      nullptr, nullptr, 0);
   if (cq == nullptr) die("ibv_create_cq");
   mr = ibv_reg_mr(pd, buffer.data(), buffer.size(), IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
   if (mr == nullptr) die("ibv_reg_mr");
@@ -83,7 +88,8 @@ Endpoint::Objects::~Objects() {
   ibv_close_device(context);
 }
 
-Endpoint::Endpoint(std::size_t buffer_bytes) : objects_(std::make_unique<Objects>(buffer_bytes)) {}
+Endpoint::Endpoint(std::size_t buffer_bytes, const EndpointOptions& options)
+    : objects_(std::make_unique<Objects>(buffer_bytes, options)) {}
 
 Endpoint::~Endpoint() = default;
 
@@ -231,6 +237,10 @@ std::optional<ibv_wc> Endpoint::poll() {
   const int n = ibv_poll_cq(objects_->cq, 1, &completion);
   if (n < 0) die("ibv_poll_cq");
   return n == 1 ? std::optional(completion) : std::nullopt;
+}
+
+bool Endpoint::missed_event() const {
+  return false;
 }
 
 ibv_wc Endpoint::wait() {

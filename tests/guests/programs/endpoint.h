@@ -32,11 +32,17 @@ struct Patience {
   std::uint8_t retries = 7;
 };
 
+struct EndpointOptions {
+  std::uint32_t completions = 0;  // room of the completion queue, about; 0: plenty
+  // Of a VM that is none: the queues are its kernel's, each of whose arms the device sees.
+  bool in_kernel = false;
+};
+
 class Endpoint {
  public:
   static constexpr std::uint32_t kQkey = 0x11111111;
 
-  explicit Endpoint(std::size_t buffer_bytes);
+  explicit Endpoint(std::size_t buffer_bytes, const EndpointOptions& options = {});
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
@@ -65,6 +71,9 @@ class Endpoint {
   ibv_wc wait();
   // nullopt: none came in that time.
   std::optional<ibv_wc> wait_for(std::chrono::milliseconds time);
+  // A completion came without the event that the queue was armed for; wait_for() has returned it.
+  // Only queues of a kernel are judged.
+  bool missed_event() const;
 
  private:
   struct Objects;

@@ -22,7 +22,8 @@ namespace fake = paravane::fake;
 constexpr std::uint32_t kRequests = 64;
 constexpr std::uint32_t kParts = 4;
 constexpr std::uint32_t kCompletions = 256;
-constexpr useconds_t kBetweenLooks = 50;  // the daemon may have no processor but this one
+constexpr std::chrono::seconds kLatestEvent(10);  // an upgrade may come in between
+constexpr useconds_t kBetweenLooks = 50;          // the daemon may have no processor but this one
 
 const char* told(const char* name) {
   const char* value = std::getenv(name);
@@ -47,7 +48,7 @@ fake::GidBytes bytes_of(const ibv_gid& gid) {
 }  // namespace
 
 struct Endpoint::Objects {
-  explicit Objects(std::size_t buffer_bytes);
+  Objects(std::size_t buffer_bytes, const EndpointOptions& options);
 
   fake::FakeQp& make_qp(std::uint8_t type) {
     return guest.create_qp({.pd = &pd,
@@ -61,21 +62,28 @@ struct Endpoint::Objects {
   }
   std::vector<pvrdma_sge> cut(std::size_t at, std::uint32_t length, int parts) const;
   std::optional<ibv_wc> take() const;
+  bool await_event(std::uint64_t before, std::chrono::steady_clock::time_point end);
+  std::optional<ibv_wc> wait_told(std::chrono::steady_clock::time_point end);
 
   fake::AttachedVm vm{told("PARAVANE_VM_SOCKET")};
   std::array<std::uint8_t, 6> mac = mac_of(told("PARAVANE_VM_MAC"));
   bool has_booted = vm.boot(mac, mac.back());
   fake::FakeGuest& guest = vm.guest();
-  fake::FakePd& pd = guest.create_pd(guest.open_context());
-  fake::FakeCq& cq = guest.create_cq(*pd.context, kCompletions);
+  const bool in_kernel;
+  bool missed_event = false;
+  fake::FakePd& pd = guest.create_pd(in_kernel ? guest.kernel() : guest.open_context());
+  fake::FakeCq& cq;
   fake::FakeMr& buffer;
   fake::FakeQp& rc = make_qp(fake::kTypeRc);
   fake::FakeQp& ud = make_qp(fake::kTypeUd);
   pvrdma_av route{};
 };
 
-Endpoint::Objects::Objects(std::size_t buffer_bytes)
-    : buffer(guest.register_memory(pd, buffer_bytes)) {
+Endpoint::Objects::Objects(std::size_t buffer_bytes, const EndpointOptions& options)
+    : in_kernel(options.in_kernel),
+      cq(guest.create_cq(*pd.context,
+                         options.completions != 0 ? options.completions : kCompletions)),
+      buffer(guest.register_memory(pd, buffer_bytes)) {
   if (!has_booted) die("the driver gives the device up");
   if (!guest.start_datagrams(ud, kQkey)) die("the UD queue pair cannot be moved");
 }
@@ -93,7 +101,8 @@ std::vector<pvrdma_sge> Endpoint::Objects::cut(std::size_t at, std::uint32_t len
   return sges;
 }
 
-Endpoint::Endpoint(std::size_t buffer_bytes) : objects_(std::make_unique<Objects>(buffer_bytes)) {}
+Endpoint::Endpoint(std::size_t buffer_bytes, const EndpointOptions& options)
+    : objects_(std::make_unique<Objects>(buffer_bytes, options)) {}
 
 Endpoint::~Endpoint() {
   objects_->guest.unload();
@@ -194,8 +203,36 @@ ibv_wc Endpoint::wait() {
   return *completion;
 }
 
+// False: none came after `before` events of the queue.
+bool Endpoint::Objects::await_event(std::uint64_t before,
+                                    std::chrono::steady_clock::time_point end) {
+  while (cq.events() == before) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= end) return false;
+    vm.await_interrupt(std::chrono::ceil<std::chrono::milliseconds>(end - now));
+  }
+  return true;
+}
+
+std::optional<ibv_wc> Endpoint::Objects::wait_told(std::chrono::steady_clock::time_point end) {
+  while (true) {
+    if (const auto completion = take()) return completion;
+    const std::uint64_t events = cq.events();
+    cq.arm();
+    if (const auto completion = take()) return completion;
+    if (await_event(events, end)) continue;
+    if (cq.unconsumed() == 0) return std::nullopt;
+    missed_event |= !await_event(events, std::chrono::steady_clock::now() + kLatestEvent);
+  }
+}
+
+bool Endpoint::missed_event() const {
+  return objects_->missed_event;
+}
+
 std::optional<ibv_wc> Endpoint::wait_for(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
+  if (objects_->in_kernel) return objects_->wait_told(end);
   while (true) {
     if (const auto completion = objects_->take()) return completion;
     objects_->cq.arm();

@@ -7,6 +7,10 @@
 //     under way
 //     --timeout N    of the queue pair: 4.096 us * 2^N a try (17)
 //     --retries N    and tries beyond the first (7)
+//     --leave MS     the acting end leaves the completions of a round where they are for so long,
+//     in a queue that has room for fewer (0: takes them at once)
+//     --events       sleeps until it is told of a completion, and counts one of which it is not
+//     told as lost. Of the kernel of a VM that is none
 //     --map-anew MS  of a VM that is none: the end that is acted upon has its VMM take all its
 //     memory away and show it again, so often (0: never)
 //
@@ -27,6 +31,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "endpoint.h"
@@ -54,11 +59,17 @@ constexpr std::size_t kBufferBytes = 262'144;
 constexpr std::uint32_t kAdds = 4;  // in a round
 constexpr std::uint32_t kRequests = kAdds + 4;
 constexpr std::uint32_t kReceives = 8;
+constexpr std::uint32_t kFewCompletions = 4;  // of a queue in which they are left
+// Longer than all tries of a queue pair: a request that fails has a completion, too.
+constexpr std::chrono::seconds kLatest(100);
+constexpr std::chrono::milliseconds kLook(100);  // and whether the end has come
 
 struct Options {
   Patience patience;
   std::chrono::seconds seconds{5};
   std::chrono::milliseconds map_anew{0};
+  std::chrono::milliseconds leave{0};
+  bool events = false;
   std::uint16_t port = 0;
   std::string address;
 };
@@ -181,9 +192,21 @@ class Actor {
   }
 
   bool take_completions() {
+    if (options_.leave.count() != 0) {
+      std::this_thread::sleep_for(options_.leave);
+      last_good_ = Clock::now();
+    }
     for (std::uint32_t done = 0; done < kRequests;) {
-      const auto completion = end_.poll();
+      const auto completion = options_.events ? end_.wait_for(kLook) : end_.poll();
+      if (end_.missed_event()) {
+        tally_.wrong |= complain("a completion came without its event", tally_.rounds);
+        return false;
+      }
       if (!completion) {
+        if (Clock::now() - last_good_ > kLatest) {
+          tally_.wrong |= complain("a completion was lost", tally_.rounds);
+          return false;
+        }
         // Does not keep others from a processor while there is an outage.
         if (Clock::now() - last_good_ > std::chrono::milliseconds(5)) usleep(500);
         continue;
@@ -226,7 +249,8 @@ class Actor {
 // The other end: counts what arrives until the acting end says that it is over.
 class Target {
  public:
-  Target(Endpoint& end, const Options& options) : end_(end), map_anew_(options.map_anew) {}
+  Target(Endpoint& end, const Options& options)
+      : end_(end), map_anew_(options.map_anew), events_(options.events) {}
 
   void post_receives() {
     for (std::uint32_t i = 0; i < kReceives; ++i) post_receive(i);
@@ -235,7 +259,7 @@ class Target {
   int run(Rendezvous& peer) {
     int wrong = 0;
     while (!peer.is_telling()) {
-      if (!take()) usleep(200);
+      if (!take() && !events_) usleep(200);
       take_memory_away();
       wrong |= wrong_;
     }
@@ -274,7 +298,8 @@ class Target {
   }
 
   bool take() {
-    const auto completion = end_.poll();
+    const auto completion = events_ ? end_.wait_for(kLook) : end_.poll();
+    if (end_.missed_event()) wrong_ = complain("a completion came without its event", arrived_);
     if (!completion || completion->status != IBV_WC_SUCCESS) return false;
     if (ntohl(completion->imm_data) != static_cast<std::uint32_t>(arrived_) ||
         completion->byte_len != sent_bytes(arrived_)) {
@@ -288,6 +313,7 @@ class Target {
 
   Endpoint& end_;
   std::chrono::milliseconds map_anew_;
+  bool events_;
   Clock::time_point last_mapped_ = Clock::now();
   int mapped_anew_ = 0;
   std::uint64_t arrived_ = 0;
@@ -297,8 +323,8 @@ class Target {
 [[noreturn]] void usage() {
   std::fprintf(
       stderr,
-      "usage: paravane-tally [--seconds S] [--timeout N] [--retries N] [--map-anew MS] PORT "
-      "[ADDRESS]\n");
+      "usage: paravane-tally [--seconds S] [--timeout N] [--retries N] [--leave MS] [--events] "
+      "[--map-anew MS] PORT [ADDRESS]\n");
   std::exit(2);
 }
 
@@ -320,6 +346,10 @@ Options parse(int argc, char** argv) {
       options.patience.timeout = static_cast<std::uint8_t>(number(31));
     } else if (name == "--retries") {
       options.patience.retries = static_cast<std::uint8_t>(number(7));
+    } else if (name == "--leave") {
+      options.leave = std::chrono::milliseconds(number(10'000));
+    } else if (name == "--events") {
+      options.events = true;
     } else if (name == "--map-anew") {
       options.map_anew = std::chrono::milliseconds(number(60'000));
     } else {
@@ -340,7 +370,9 @@ int main(int argc, char** argv) {
   const bool acting = !options.address.empty();
   const sigset_t held = interrupts();
   if (acting) sigprocmask(SIG_BLOCK, &held, nullptr);
-  Endpoint end(kBufferBytes);
+  const bool leaves = acting && options.leave.count() != 0;
+  Endpoint end(kBufferBytes,
+               {.completions = leaves ? kFewCompletions : 0, .in_kernel = options.events});
   Rendezvous peer =
       acting ? Rendezvous::reach(options.address, options.port) : Rendezvous::serve(options.port);
   end.connect(peer, options.patience);
