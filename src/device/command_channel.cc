@@ -39,7 +39,8 @@ std::uint32_t CommandChannel::submit() {
   lines_.forget(abi::kVectorResponse);
 
   response_ = {};
-  if (scope_.journal != nullptr) scope_.journal->begin_command();
+  if (scope_.journal != nullptr) [[unlikely]]
+    scope_.journal->begin_command();
   scope_.counters.commands.add();
   scope_.effort.spend(kCommandEffort);
   if (!scope_.memory.copy_in(scope_.region.command_slot, request_.bytes)) {
@@ -63,7 +64,7 @@ std::uint32_t CommandChannel::accept(const CommandRow& row) {
   const bool fits = runs_in_memory([&] { outcome = row.handler(scope_, request_, response_); });
   if (!fits) outcome = without_memory();
   if (row.reply == Reply::kNone || row.reply == Reply::kRefused) {
-    if (scope_.journal != nullptr) scope_.journal->end_command();
+    note_end();
     if (outcome) return kErrorNone;
     note_refusal(outcome.error());
     return register_error(outcome.error());
@@ -106,11 +107,16 @@ void CommandChannel::finish(const Result<Progress>& outcome) {
   row_->undo(scope_, response_);  // the guest will never learn the handle
 }
 
-bool CommandChannel::deliver() {
+inline bool CommandChannel::deliver() {
   if (!scope_.memory.copy_out(scope_.region.response_slot, response_.bytes)) return false;
-  if (scope_.journal != nullptr) scope_.journal->end_command();
+  note_end();
   lines_.raise(abi::kVectorResponse);
   return true;
+}
+
+void CommandChannel::note_end() const {
+  if (scope_.journal != nullptr) [[unlikely]]
+    scope_.journal->end_command();
 }
 
 void CommandChannel::note_refusal(const Error& error) {

@@ -56,6 +56,7 @@ class CommandChannel {
   std::uint32_t accept(const CommandRow& row);
   void finish(const Result<Progress>& outcome);
   bool deliver();
+  void note_end() const;
   void note_refusal(const Error& error);
 
   CommandScope scope_;

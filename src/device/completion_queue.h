@@ -110,6 +110,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // From now on, `journal`, which outlives the queue, is told which requests its completions are
   // for. Of a queue of the guest's kernel.
   void note_in(KernelJournal& journal) { journal_ = &journal; }
+  KernelJournal* journal() const { return journal_; }
   // Goes on in the ring of a queue of another process, which is gone. The index of its first
   // completion that the guest does not see; nullopt: there is no ring. REQUIRES: nothing was
   // pushed.

@@ -338,10 +338,27 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   if (spec.type == verbs::QpType::kUnreliableDatagram) ++datagram_qps_;
   made->set_place(listed.size());
   listed.push_back(made);
-  if (journal_ != nullptr && spec.context == kKernelContext) {
-    journal_->set_rings(*handle, made->rings());
-  }
+  if (spec.context == kKernelContext && journal_ != nullptr) [[unlikely]]
+    enter(*made, spec, is_loaded);
   return made;
+}
+
+// Without its queues the journal could not tell how far it is. One that is loaded is in the journal
+// of the process before, or was made by a process that had none.
+void Objects::enter(const QueuePair& qp, const QueuePair::Spec& spec, bool is_loaded) {
+  const KernelJournal::Qp entry{.directory = spec.directory,
+                                .send_cq = spec.send_cq->handle(),
+                                .receive_cq = spec.receive_cq->handle(),
+                                .send_requests = spec.caps.send_requests,
+                                .receive_requests = spec.caps.receive_requests,
+                                .send_sges = spec.caps.send_sges,
+                                .receive_sges = spec.caps.receive_sges,
+                                .is_datagram = spec.type != verbs::QpType::kReliableConnected};
+  if (!is_loaded) {
+    if (!journal_->cq(entry.send_cq) || !journal_->cq(entry.receive_cq)) return;
+    journal_->add_qp(qp.handle(), entry);
+  }
+  journal_->set_rings(qp.handle(), qp.rings());
 }
 
 Status Objects::destroy_qp(std::uint32_t handle) {
@@ -354,7 +371,8 @@ Status Objects::destroy_qp(std::uint32_t handle) {
 void Objects::drop_qp(QueuePair& qp) {
   effort_.spend(TurnEffort::kQueuePair + qp.pages_kept());
   watcher_.on_queue_pair_gone(qp);
-  if (journal_ != nullptr && qp.context() == kKernelContext) journal_->drop_qp(qp.handle());
+  if (journal_ != nullptr && qp.context() == kKernelContext) [[unlikely]]
+    journal_->drop_qp(qp.handle());
   std::vector<QueuePair*>& listed = holdings_of(qp.context()).queue_pairs;
   listed[qp.place()] = listed.back();
   listed.back()->set_place(qp.place());

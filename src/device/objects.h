@@ -170,6 +170,7 @@ class Objects {
     return pd < domains_.size() ? domains_[pd].get() : nullptr;
   }
   bool bury_one(Holdings& holdings);
+  [[gnu::cold]] void enter(const QueuePair& qp, const QueuePair::Spec& spec, bool is_loaded);
   void drop_context(UserContext& context);
   void drop_pd(Domain& domain);
   void drop_qp(QueuePair& qp);

@@ -155,7 +155,8 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
   if (posted && offset == abi::kRegDsrHigh) warn_posted();
   if (offset != abi::kRegRequest) setup_changed_ = true;
   registers_.write(offset, word_at(in));
-  if (journal_ != nullptr) journal_->set_error(registers_.error());
+  if (journal_ != nullptr) [[unlikely]]
+    journal_->set_error(registers_.error());
   if (posted || offset != abi::kRegRequest || !commands_.busy()) return vfio_user::Answer::kNow;
   held_reply_.hold(token, clock_.now);
   return vfio_user::Answer::kLater;
@@ -239,11 +240,14 @@ std::uint32_t PvrdmaFunction::activate() {
 }
 
 std::uint32_t PvrdmaFunction::request() {
-  if (flushes()) return lost_queues_->submit();
-  if (!running() || objects_.closing()) return kErrorNoDevice;
+  if (!running() || objects_.closing()) return request_without_device();
   const std::uint32_t error = commands_.submit();
   if (effort_.room_for_request()) objects_.bury();
   return error;
+}
+
+std::uint32_t PvrdmaFunction::request_without_device() {
+  return flushes() ? lost_queues_->submit() : std::uint32_t{kErrorNoDevice};
 }
 
 void PvrdmaFunction::reset() {

@@ -113,6 +113,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void on_shared_receive_error(std::uint32_t handle) override;
 
   std::uint32_t activate();
+  [[gnu::cold]] std::uint32_t request_without_device();
   vfio_user::Answer write_registers(std::uint64_t offset, std::span<const std::byte> in,
                                     bool posted, vfio_user::ReplyToken token);
   void write_doorbells(std::uint64_t offset, std::span<const std::byte> in, bool posted);

@@ -104,6 +104,7 @@ bool QueuePair::wait_for_receive() {
 void QueuePair::restart() {
   send_.reset();
   if (receive_) receive_->reset();
+  if (KernelJournal* journal = send_cq_.journal()) journal->start_qp(handle_);
 }
 
 }  // namespace paravane::device

@@ -43,7 +43,8 @@ class QueuePair final : public verbs::WorkSource {
     std::uint32_t protection_domain = 0;
     verbs::QpType type = verbs::QpType::kReliableConnected;
     QueueCaps caps;
-    bool atomics = true;  // whether atomics may be posted
+    GuestAddr directory{};  // of its pages; of one that is loaded: unknown
+    bool atomics = true;    // whether atomics may be posted
     CompletionQueue* send_cq = nullptr;
     CompletionQueue* receive_cq = nullptr;
     SharedReceiveQueue* shared_receives = nullptr;  // nullptr: a ring of its own
@@ -86,6 +87,11 @@ class QueuePair final : public verbs::WorkSource {
     // Datagrams may complete their receives in another order.
     const bool in_order = receive_ && type_ == verbs::QpType::kReliableConnected;
     return {.send = &send_, .receive = in_order ? &*receive_ : nullptr};
+  }
+
+  // It is in RESET: what was posted is forgotten.
+  void note_reset() {
+    if (KernelJournal* journal = send_cq_.journal()) journal->stop_qp(handle_);
   }
 
   // What it was created with.

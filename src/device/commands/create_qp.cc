@@ -84,23 +84,6 @@ void answer(const Objects& objects, const QueuePair& qp, Response& response) {
   }
 }
 
-// Queues of which the journal does not know would make it tell wrong.
-void enter(KernelJournal& journal, const QueuePair& qp, const abi::CreateQpCommand& command) {
-  const KernelJournal::Qp entry{.directory = {command.pdir_dma.get()},
-                                .send_cq = command.send_cq_handle.get(),
-                                .receive_cq = command.recv_cq_handle.get(),
-                                .send_requests = qp.caps().send_requests,
-                                .receive_requests = qp.caps().receive_requests,
-                                .send_sges = qp.caps().send_sges,
-                                .receive_sges = qp.caps().receive_sges,
-                                .is_datagram = qp.type() != verbs::QpType::kReliableConnected};
-  if (journal.cq(entry.send_cq) && journal.cq(entry.receive_cq)) {
-    journal.add_qp(qp.handle(), entry);
-  } else {
-    journal.set_rings(qp.handle(), {});
-  }
-}
-
 // What the queue pair is to be, by what is there now.
 Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQpCommand& command) {
   const std::optional<verbs::QpType> type = qp_type(command.qp_type);
@@ -113,6 +96,7 @@ Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQp
     return fail(Errc::kInvalidArgument, "the GSI queue pair belongs to the guest's kernel");
   }
   spec->type = *type;
+  spec->directory = {command.pdir_dma.get()};
   spec->atomics = scope.rules.atomics;
   spec->caps = {.send_requests = command.max_send_wr.get(),
                 .send_sges = static_cast<std::uint8_t>(command.max_send_sge.get())};
@@ -123,29 +107,37 @@ Result<QueuePair::Spec> make_spec(const CommandScope& scope, const abi::CreateQp
   return spec;
 }
 
+Result<Progress> finish(CommandScope& scope, const QueuePair::Spec& spec,
+                        const abi::CreateQpCommand& command, const QueueGeometry& geometry,
+                        PageList pages, Response& response) {
+  const Result<QueuePair*> qp = scope.objects.create_qp(
+      spec, std::move(pages), geometry, command.sq_sig_all != 0, scope.counters.broken_rings);
+  if (!qp) return std::unexpected(qp.error());
+  answer(scope.objects, **qp, response);
+  return Progress::kDone;
+}
+
 }  // namespace
 
 Result<Progress> create_qp(CommandScope& scope, const Request& request, Response& response) {
   const auto command = request.as<abi::CreateQpCommand>();
   const Result<QueueGeometry> geometry = queue_geometry(command, scope.config.limits);
   if (!geometry) return std::unexpected(geometry.error());
-  if (const auto spec = make_spec(scope, command); !spec) return std::unexpected(spec.error());
+  const Result<QueuePair::Spec> spec = make_spec(scope, command);
+  if (!spec) return std::unexpected(spec.error());
+  std::optional<PageListBuilder> builder;
   const WantedPages wanted{.directory = {command.pdir_dma.get()}, .pages = geometry->pages};
-  return with_pages(
-      scope, wanted, response,
+  Result<std::optional<PageList>> list = start_list(scope, wanted, builder);
+  if (!list) return std::unexpected(std::move(list).error());
+  if (*list) return finish(scope, *spec, command, *geometry, std::move(**list), response);
+  finish_later(
+      scope, std::move(*builder),
       [&scope, command, geometry = *geometry](PageList pages, Response& done) -> Result<Progress> {
-        const Result<QueuePair::Spec> spec = make_spec(scope, command);
-        if (!spec) return std::unexpected(spec.error());
-        const Result<QueuePair*> qp =
-            scope.objects.create_qp(*spec, std::move(pages), geometry, command.sq_sig_all != 0,
-                                    scope.counters.broken_rings);
-        if (!qp) return std::unexpected(qp.error());
-        if (scope.journal != nullptr && spec->context == kKernelContext) {
-          enter(*scope.journal, **qp, command);
-        }
-        answer(scope.objects, **qp, done);
-        return Progress::kDone;
+        const Result<QueuePair::Spec> by_now = make_spec(scope, command);
+        if (!by_now) return std::unexpected(by_now.error());
+        return finish(scope, *by_now, command, geometry, std::move(pages), done);
       });
+  return Progress::kLater;
 }
 
 Result<Progress> destroy_qp(CommandScope& scope, const Request& request, Response&) {

@@ -142,19 +142,11 @@ Result<Progress> modify_qp(CommandScope& scope, const Request& request, Response
   if (Status status = check_values(attributes, mask, scope.config.limits); !status) {
     return std::unexpected(status.error());
   }
-  const verbs::QpState before = qp->engine().state();
   if (Status status = qp->engine().modify(attributes, mask, scope.now); !status) {
     return std::unexpected(status.error());
   }
-  const bool is_reset = qp->engine().state() == verbs::QpState::kReset;
-  if (scope.journal != nullptr && qp->context() == kKernelContext) {
-    if (is_reset) {
-      scope.journal->stop_qp(qp->handle());
-    } else if (before == verbs::QpState::kReset) {
-      scope.journal->start_qp(qp->handle());
-    }
-  }
-  if (is_reset) {
+  if (qp->engine().state() == verbs::QpState::kReset) {
+    qp->note_reset();
     // The guest throws its completions away now; none may come after.
     scope.completion_sink.forget_qp(qp->handle());
   } else {
