@@ -87,9 +87,9 @@ class PvrdmaDevice : public vfio_user::PciDevice {
  public:
   // All arguments must outlive the device. `doorbell_file`: the doorbell pages of a device whose
   // state is loaded afterwards; none: new ones. `journal`: tells another process how far the queues
-  // of the guest's kernel are, if this one is killed; null: they are lost then. Errors: kInvalidArgument (a limit that the guest
-  // ABI cannot express; the message names it; the file is not one of doorbell pages), kIo (no
-  // memory for the doorbell pages).
+  // of the guest's kernel are, if this one is killed; null: they are lost then. Errors:
+  // kInvalidArgument (a limit that the guest ABI cannot express; the message names it; the file is
+  // not one of doorbell pages), kIo (no memory for the doorbell pages).
   static Result<std::unique_ptr<PvrdmaDevice>> create(const DeviceConfig& config,
                                                       verbs::AdapterId id, GuestMemory& memory,
                                                       vfio_user::Interrupts& interrupts,
@@ -153,8 +153,9 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   virtual void load(state::Reader& in) = 0;
   // What remains of the device if this process is killed: all but its objects and what they were
   // at. The device that loads it is lost to the guest's driver, until the driver resets it:
-  // commands fail at once, but for those with which a kernel ends its queues, whose requests complete
-  // in error if there is a journal (lost_queues.h). REQUIRES: take_setup_changed() is true, or nothing was kept yet.
+  // commands fail at once, but for those with which a kernel ends its queues, whose requests
+  // complete in error if there is a journal (lost_queues.h). REQUIRES: take_setup_changed() is
+  // true, or nothing was kept yet.
   virtual void keep(state::Writer& out) = 0;
   virtual bool lost() const = 0;
   // Tells the guest, once, and before poll(): the command that it waits for has failed, and its

@@ -61,6 +61,8 @@ class DeviceRig {
   device::PvrdmaDevice& device(unsigned vm = 0) { return *vms_[vm]->device; }
   vfio_user::Interrupts& interrupts(unsigned vm = 0) { return *vms_[vm]->interrupts; }
   GuestMemory& memory(unsigned vm = 0) { return vms_[vm]->memory; }
+  // REQUIRES: the rig's journals.
+  const device::KernelJournal& journal(unsigned vm = 0) const { return *vms_[vm]->journal; }
   const std::array<std::uint8_t, 6>& mac(unsigned vm = 0) const { return vms_[vm]->mac; }
   unsigned size() const { return static_cast<unsigned>(vms_.size()); }
   bool boot(unsigned vm);

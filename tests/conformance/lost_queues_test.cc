@@ -241,6 +241,50 @@ TEST(LostQueues, EachRequestCompletesOnceWhateverWasUnderWay) {
   }
 }
 
+// The engine that was killed may have been a guest's.
+TEST(LostQueues, AJournalOfAnEnemyIsHarmless) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto roll = [&](unsigned sides) {
+      return std::uniform_int_distribution(0u, sides - 1)(random);
+    };
+    TestRig rig(with_journals());
+    FakeEnd a(rig.guest(0), of_kernel(4u << roll(5)));
+    FakeEnd b(rig.guest(1), of_kernel());
+    ASSERT_TRUE(connect(a, b));
+    ASSERT_TRUE(a.receive(kReceives));
+    const int file = rig.journal(0).fd();
+    const off_t end = ::lseek(file, 0, SEEK_END);
+    constexpr off_t kRecords = 4096;
+    for (unsigned changes = 1 + roll(64); changes > 0; --changes) {
+      constexpr std::uint32_t kOdd[] = {0, 1, 2, 15, 16, 255, 4096, 65535, 1u << 30, 1u << 31, ~0u};
+      const std::uint32_t word =
+          roll(2) == 0 ? kOdd[roll(std::size(kOdd))] : static_cast<std::uint32_t>(random());
+      const bool is_head = roll(4) == 0;
+      off_t at = is_head ? roll(10) * 4 : kRecords + off_t{roll(64)} * 4;
+      if (!is_head && roll(2) == 0) {  // of queue pairs
+        const device::DeviceLimits limits;
+        at = end - off_t{limits.queue_pairs} * 56 + off_t{roll(64)} * 4;
+      }
+      ASSERT_EQ(::pwrite(file, &word, sizeof word, at), ssize_t{sizeof word});
+    }
+    lose(rig, 0);
+    for (int i = 0; i < 200; ++i) {
+      rig.turn(std::chrono::microseconds(100));
+      EXPECT_LE(rig.device(0).last_touched(), device::TurnEffort::kMost);
+    }
+    rig.guest(0).to_state(a.qp(), kStateErr);
+    DestroyCq cq{};
+    cq.handle = a.cq().handle;
+    rig.guest(0).run(cq);
+    rig.guest(0).forget_everything();
+    ASSERT_TRUE(rig.boot(0));
+    EXPECT_FALSE(rig.device(0).lost());
+    if (HasFailure()) return;
+  }
+}
+
 // Runs `work` in a process of its own, which is killed after so many instructions. Returns how many
 // there were until then, or until its end.
 template <typename Work>
