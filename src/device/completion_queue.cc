@@ -35,7 +35,7 @@ CompletionQueue::CompletionQueue(const Spec& spec, PageList pages, CompletionSin
   if (added == RingProducer::Push::kDone) {
     ++hidden_;
     if (solicited) last_solicited_ = pushed_ + hidden_;
-    if (place != kNoPlace) [[unlikely]]
+    if (journal_ != nullptr) [[unlikely]]
       note(cqe, place);
   }
   return added;
@@ -80,11 +80,14 @@ std::uint32_t CompletionQueue::place_of(const verbs::Completion& completion) con
 }
 
 void CompletionQueue::note(const abi::Cqe& cqe, std::uint32_t place) {
-  if (journal_ == nullptr) return;
+  const std::uint32_t index = producer_.published();
+  if (place == kNoPlace) {
+    return journal_->note(spec_.handle, index, KernelJournal::kNoQp, KernelJournal::Queue::kSend,
+                          0);
+  }
   const auto queue = cqe.opcode.get() >= abi::kCqeReceive ? KernelJournal::Queue::kReceive
                                                           : KernelJournal::Queue::kSend;
-  journal_->note(spec_.handle, producer_.published(), static_cast<std::uint32_t>(cqe.qp.get()),
-                 queue, place);
+  journal_->note(spec_.handle, index, static_cast<std::uint32_t>(cqe.qp.get()), queue, place);
 }
 
 std::optional<std::uint32_t> CompletionQueue::resume() {

@@ -116,6 +116,7 @@ class CompletionQueue final : public verbs::CompletionQueue {
   // pushed.
   std::optional<std::uint32_t> resume();
   // Whether a completion need not be held back. Reads the guest's index. Not while it is dead.
+  bool is_reachable() { return pages_.reach() == Reach::kOk; }
   bool has_room() {
     return !dead_ && !holding() && producer_.unconsumed() + hidden_ < spec_.entries;
   }

@@ -144,14 +144,20 @@ KernelJournal::Page& KernelJournal::page() const {
   return *reinterpret_cast<Page*>(base_);
 }
 
+KernelJournal::CqRecord& KernelJournal::cq_at(std::uint32_t handle) const {
+  return reinterpret_cast<CqRecord*>(base_ + kFirstRecord)[handle];
+}
+
+KernelJournal::QpRecord& KernelJournal::qp_at(std::uint32_t handle) const {
+  return reinterpret_cast<QpRecord*>(base_ + kFirstRecord + cqs_ * sizeof(CqRecord))[handle];
+}
+
 KernelJournal::CqRecord* KernelJournal::cq_record(std::uint32_t handle) const {
-  if (handle >= cqs_end()) return nullptr;
-  return reinterpret_cast<CqRecord*>(base_ + kFirstRecord) + handle;
+  return handle < cqs_end() ? &cq_at(handle) : nullptr;
 }
 
 KernelJournal::QpRecord* KernelJournal::qp_record(std::uint32_t handle) const {
-  if (handle >= qps_end()) return nullptr;
-  return reinterpret_cast<QpRecord*>(base_ + kFirstRecord + cqs_ * sizeof(CqRecord)) + handle;
+  return handle < qps_end() ? &qp_at(handle) : nullptr;
 }
 
 // ---- Commands ----
@@ -175,9 +181,10 @@ void KernelJournal::set_error(std::uint32_t error) {
 
 void KernelJournal::add_cq(std::uint32_t handle, const Cq& cq) {
   assert(handle < cqs_);
+  // Records beyond the end are those of an earlier driver.
   for (std::uint32_t end = cqs_end(); end <= handle; ++end) {
-    page().cqs_end.store(end + 1, std::memory_order_relaxed);
-    cq_record(end)->made.store(0, std::memory_order_release);
+    cq_at(end).made.store(0, std::memory_order_relaxed);
+    page().cqs_end.store(end + 1, std::memory_order_release);
   }
   CqRecord& record = *cq_record(handle);
   record.directory = cq.directory.value;
@@ -189,8 +196,8 @@ void KernelJournal::add_cq(std::uint32_t handle, const Cq& cq) {
 void KernelJournal::add_qp(std::uint32_t handle, const Qp& qp) {
   assert(handle < qps_);
   for (std::uint32_t end = qps_end(); end <= handle; ++end) {
-    page().qps_end.store(end + 1, std::memory_order_relaxed);
-    qp_record(end)->made.store(0, std::memory_order_release);
+    qp_at(end).made.store(0, std::memory_order_relaxed);
+    page().qps_end.store(end + 1, std::memory_order_release);
   }
   QpRecord& record = *qp_record(handle);
   record.directory = qp.directory.value;
@@ -255,9 +262,9 @@ void KernelJournal::note(std::uint32_t cq, std::uint32_t index, std::uint32_t qp
   CqRecord* record = cq_record(cq);
   if (record == nullptr) return;
   const auto count = static_cast<std::uint32_t>(record->noted.load(std::memory_order_relaxed));
-  assert(count < kMostNoted);
-  record->notes[count % kMostNoted] = {
-      .qp = qp, .place = reached | (queue == Queue::kReceive ? kOfReceives : 0)};
+  if (count >= kMostNoted) return;  // of a journal that an enemy has made
+  record->notes[count] = {.qp = qp,
+                          .place = reached | (queue == Queue::kReceive ? kOfReceives : 0)};
   record->noted.store(pack(index, count + 1), std::memory_order_release);
 }
 

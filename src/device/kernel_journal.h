@@ -40,6 +40,8 @@ class KernelJournal {
   // Completions that are noted at most, for each queue, before they are done.
   static constexpr std::uint32_t kMostNoted = 8;
 
+  static constexpr std::uint32_t kNoQp = UINT32_MAX;
+
   enum class Queue : std::uint8_t { kSend, kReceive };
 
   struct Cq {
@@ -111,8 +113,9 @@ class KernelJournal {
   // The index that a ring will have reached when the request is done after which `behind` others
   // were taken. nullopt: the queue pair has no place in the journal.
   std::optional<std::uint32_t> reached(std::uint32_t qp, Queue queue, std::uint32_t behind) const;
-  // A completion was written to a queue, where the guest does not see it yet. `index`: of the
-  // queue's first completion that the guest does not see. REQUIRES: fewer than kMostNoted are
+  // A completion was written to a queue, where the guest does not see it yet. Each has to be noted,
+  // since they are counted: those of no request in the journal with kNoQp. `index`: of the queue's
+  // first completion that the guest does not see. REQUIRES: fewer than kMostNoted are
   // noted.
   void note(std::uint32_t cq, std::uint32_t index, std::uint32_t qp, Queue queue,
             std::uint32_t reached);
@@ -148,6 +151,9 @@ class KernelJournal {
   KernelJournal(UniqueFd file, std::byte* base, const DeviceLimits& limits);
   static Result<KernelJournal> map(UniqueFd file, const DeviceLimits& limits, int flags);
   Page& page() const;
+  // REQUIRES: the handle is below the device's limit.
+  CqRecord& cq_at(std::uint32_t handle) const;
+  QpRecord& qp_at(std::uint32_t handle) const;
   CqRecord* cq_record(std::uint32_t handle) const;
   QpRecord* qp_record(std::uint32_t handle) const;
   std::size_t bytes() const;

@@ -183,6 +183,8 @@ void LostQueues::sweep(Instant now, const verbs::Budget& budget) {
 
 LostQueues::Flushed LostQueues::flush(Qp& qp) {
   if (!qp.is_started) return Flushed::kNothing;
+  // What has no place in its queue would end it.
+  if (!qp.send_cq->is_reachable() || !qp.receive_cq->is_reachable()) return Flushed::kWaits;
   const Flushed sent = flush_send(qp);
   qp.send_cq->reveal();
   const Flushed received = qp.is_datagram ? Flushed::kNothing : flush_receive(qp);

@@ -186,7 +186,10 @@ void Host::keep_all() {
 
 void Host::begin() {
   if (config_.kept != nullptr) keep_all();
-  worker_->post([ports = ports_.get()] { ports->await_others(kAwaitOthers); });
+  worker_->post([ports = ports_.get()] {
+    ports->begin();
+    ports->await_others(kAwaitOthers);
+  });
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);

@@ -188,6 +188,10 @@ std::vector<HeldPeer> PortTable::held_peers() const {
   return peers;
 }
 
+void PortTable::begin() {
+  for (const auto& [name, port] : ports_) port->begin();
+}
+
 void PortTable::await_others(Duration time) {
   directory_.set_others_known(false);
   directory_.set_learning(true);

@@ -174,7 +174,9 @@ class PortTable final : private transport_channel::LocalOwners {
   // Asks each host with an open channel to wait for this one for so long; zero: not any more.
   void hold_peers(Duration time) { tcp_.hold_peers(time); }
   std::vector<HeldPeer> held_peers() const;
-  // This engine has taken over: requests to other hosts wait for their channels, and for GIDs that
+  // This engine has taken over, and no port has had a turn yet.
+  void begin();
+  // Requests to other hosts wait for their channels, and for GIDs that
   // are not known yet, for so long at most.
   void await_others(Duration time);
 

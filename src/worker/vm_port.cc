@@ -173,14 +173,16 @@ Instant VmPort::next_look() {
   return std::min({device_->next_look(), timers_.next_deadline(), watch_.next_look()});
 }
 
+void VmPort::begin() {
+  if (!std::exchange(journal_waits_, false)) return;
+  journal_->begin_writing();
+  journal_->go_on(device::KernelJournal::kNoRequest);
+}
+
 // The next engine reads whose turn it was when this one was killed.
 bool VmPort::turn(Instant now, verbs::Budget& budget) {
   bool worked = true;
   if (exchange_) exchange_->mark_turn(true);
-  if (std::exchange(journal_waits_, false)) {
-    journal_->begin_writing();
-    journal_->go_on(device::KernelJournal::kNoRequest);
-  }
   const bool had_memory = runs_in_memory([&] { worked = take_turn(now, budget); });
   if (exchange_) exchange_->mark_turn(false);
   if (had_memory) return worked;

@@ -80,6 +80,9 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   // What another engine needs to take the adapter over. This port can go on afterwards. REQUIRES:
   // no turn is running, and the port has not left. Errors: kIo, kResourceExhausted (descriptors).
   Result<PortParcel> save();
+  // The engine before has ended. Called for all ports that were adopted, before any of them has a
+  // turn: each turn may complete what another port's guest waits for.
+  void begin();
   // Has the keeper of the network keep this adapter from now on.
   void keep();
   // Another engine has taken the adapter over: its VMM is not disconnected when this port ends.
