@@ -46,7 +46,7 @@ struct KernelJournal::Note {
 };
 
 struct KernelJournal::CqRecord {
-  std::atomic<std::uint64_t> made;  // by which command; 0: there is none
+  std::atomic<std::uint64_t> made;  // number of the command; 0: no object
   std::uint64_t directory;
   std::uint32_t entries;
   std::uint32_t reserved;

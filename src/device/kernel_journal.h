@@ -124,8 +124,8 @@ class KernelJournal {
 
   // ---- What a process finds that goes on ----
   // After the other process was killed. The request with this number has no answer and will be
-  // dealt with again; kNoRequest: there is none. What the guest will never learn of is dropped.
-  // REQUIRES: begin_writing() was called, and nothing else.
+  // dealt with again; kNoRequest: every request has one. What the guest will never learn of is
+  // dropped. REQUIRES: begin_writing() was called, and nothing else.
   void go_on(std::uint64_t unanswered);
   std::uint32_t error() const;
   // Whether the driver has the response to its last command.

@@ -16,7 +16,7 @@
 namespace paravane::keeper {
 namespace {
 
-constexpr std::uint64_t kMostSeconds = 365UL * 24 * 3600;  // what is more is none
+constexpr std::uint64_t kMostSeconds = 365UL * 24 * 3600;  // a longer limit is no watchdog
 
 // 0: it is no number.
 std::uint64_t read_number(std::string_view text) {

@@ -39,7 +39,7 @@ class HostileExchange : public ::testing::Test {
   UniqueFd vmm_;
 };
 
-// What the VMM has not read keeps its place, so there is none.
+// An answer that the VMM has not read keeps its place, so no other one fits.
 TEST_F(HostileExchange, AnAnswerIsWrittenWithinTheFileWhereverTheLastEnds) {
   const std::vector<std::byte> answer(kAnswerBytes, std::byte{7});
   for (const std::uint64_t end : {std::uint64_t{0}, std::uint64_t{1} << 32, UINT64_MAX,
