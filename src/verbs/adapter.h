@@ -96,6 +96,8 @@ class Adapter {
   Result<PdNumber> create_pd();    // numbers < limits.protection_domains
   Status destroy_pd(PdNumber pd);  // kBadState while something is in it
   bool has_pd(PdNumber pd) const;
+  // Above the numbers of all of them.
+  std::size_t pd_end() const { return pds_.size(); }
 
   // ---- Memory regions ----
   MemoryRegionTable& regions() { return regions_; }

@@ -115,6 +115,14 @@ void QueuePair::add_path_state(std::unique_ptr<PathState> state) {
 std::uint64_t QueuePair::modifications() const {
   return impl_->modifications;
 }
+Life QueuePair::peer_life() const {
+  return impl_->peer_life;
+}
+
+void QueuePair::set_peer_life(const Life& life) {
+  impl_->peer_life = life;
+}
+
 Life QueuePair::life() const {
   const Life first = adapter_.first_life_;
   return {.high = first.high, .low = first.low + impl_->life};

@@ -128,6 +128,10 @@ class QueuePair {
   // Identifies this use of the queue pair, which began when it left RESET. The lower half differs
   // from that of all others of its adapter.
   Life life() const;
+  // The life that a transport has found the responder to have, since the queue pair left RESET: a
+  // requester goes on with no other. Unknown at first.
+  Life peer_life() const;
+  void set_peer_life(const Life& life);
   // The extents of bytes [offset, offset+length) of the request's SGEs. `need`
   // is 0 to read them, kAccessLocalWrite to fill them (RDMA READ). On anything
   // but kDone what was appended to `out` is unspecified.

@@ -68,6 +68,7 @@ struct QueuePair::Impl {
   std::unique_ptr<PathState> path_states;  // one for each transport that carried something
   std::uint64_t modifications = 0;
   std::uint64_t life = 0;  // counted in the adapter
+  Life peer_life;
 };
 
 struct QueuePair::Whole final : QueuePair {

@@ -114,6 +114,7 @@ void QueuePair::Impl::reset() {
   requester.reset();
   responder.reset();
   path_states.reset();
+  peer_life = {};
   connection.clear();
   attributes = QpAttributes{};
   wants_drained_event = false;

@@ -26,6 +26,7 @@ constexpr Tag kWasEstablished{6};
 constexpr Tag kStats{7};
 constexpr Tag kRequester{8};
 constexpr Tag kResponder{9};
+constexpr Tag kRespondersLife{10 | state::kMayBeSkipped};  // may be missing
 // Of a requester.
 constexpr Tag kRequest{1};  // a list
 constexpr Tag kRetriesLeft{2};
@@ -89,8 +90,13 @@ void QueuePair::save(Writer& out) const {
     const Writer::Group group(out, kRequester);
     impl.requester.save(out);
   }
-  const Writer::Group group(out, kResponder);
-  impl.responder.save(out);
+  {
+    const Writer::Group group(out, kResponder);
+    impl.responder.save(out);
+  }
+  if (!impl.peer_life.is_known()) return;
+  const Writer::Group group(out, kRespondersLife);
+  verbs::save(impl.peer_life, out);
 }
 
 void QueuePair::load(Reader& in) {
@@ -115,11 +121,14 @@ void QueuePair::load(Reader& in) {
   impl.requester.load(requester);
   Reader responder = in.group(kResponder);
   impl.responder.load(responder);
+  if (auto life = in.group_if(kRespondersLife)) impl.peer_life = load_life(*life);
   in.end();
   const bool is_peered = impl.connection.is_set() && impl.attributes.path_mtu != 0;
   in.expect(!is_rc || !is_connected_state(state) || is_peered, "the connection has no peer");
   in.expect(!is_rc || state != QpState::kSendQueueError, "a connection is never in SQE");
   in.expect(state == QpState::kReset || impl.life != 0, "it has never left RESET");
+  in.expect((is_rc && state != QpState::kReset) || !impl.peer_life.is_known(),
+            "it has spoken with a peer without a connection");
   const bool is_idle = !impl.requester.has_request() && !impl.responder.has_taken();
   in.expect((state != QpState::kReset && state != QpState::kInit) || is_idle,
             "it has requests before it is ready");

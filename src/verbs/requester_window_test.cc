@@ -59,6 +59,18 @@ TEST_F(RequesterWindow, FillsAndGoesOnAsOutcomesCome) {
   EXPECT_THAT(qp_->sends.statuses(), Each(WcStatus::kSuccess));
 }
 
+// The guest's ring has given them up, and they are not done.
+TEST_F(RequesterWindow, ACompletionSaysHowManyLaterRequestsAreUnderWay) {
+  connect();
+  post(1, 6);
+  outcome({});
+  ASSERT_EQ(qp_->sends.size(), 1u);
+  EXPECT_EQ(qp_->sends.at(0).behind, 3u);
+  for (int i = 0; i < 5; ++i) outcome({});
+  ASSERT_EQ(qp_->sends.size(), 6u);
+  EXPECT_EQ(qp_->sends.at(5).behind, 0u);
+}
+
 TEST_F(RequesterWindow, C65WhatFollowedARefusalIsSubmittedAnew) {
   connect();
   post(1, 3);

@@ -97,6 +97,8 @@ TEST_F(ResponderAhead, SendsTakeTheirReceivesInOrder) {
   EXPECT_EQ(first.finish().kind, Kind::kDone);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(begin(send()).finish().kind, Kind::kDone);
   EXPECT_THAT(qp_->receives.wr_ids(), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(qp_->receives.at(0).behind, 2u);
+  EXPECT_EQ(qp_->receives.at(3).behind, 0u);
 }
 
 // It was taken for a message that was given up, and is the next one's.

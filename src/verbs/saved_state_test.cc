@@ -250,10 +250,13 @@ TEST_F(SavedAdapter, WhatIsLoadedIsSavedAsTheSame) {
   EXPECT_TRUE(rig_.a().adapter().regions().remove(buffer_.key));
   EXPECT_TRUE(rig_.a().adapter().regions().may_register(rig_.a().pd(), fast, 8));
   const Life life = qp_->qp->life();
+  constexpr Life kPeers{.high = 7, .low = 8};
+  qp_->qp->set_peer_life(kPeers);
   const std::vector<std::byte> before = saved();
   ASSERT_EQ(load(before), "");
   EXPECT_EQ(saved(), before);
   EXPECT_EQ(qp_->qp->life(), life);
+  EXPECT_EQ(qp_->qp->peer_life(), kPeers);
   EXPECT_TRUE(rig_.a().adapter().regions().may_register(rig_.a().pd(), fast, 8));
 }
 

@@ -149,6 +149,28 @@ TEST_F(TcpLoss, AQueuePairOfAnotherLifeIsNotTheOneThatWasSpokenWith) {
   EXPECT_EQ(qp_b_->receives.size(), 1u);
 }
 
+// As when the requester's engine was replaced in between.
+TEST_F(TcpLoss, TheLifeThatWasSpokenWithIsTheQueuePairs) {
+  attributes_.timeout = 10;
+  attributes_.retry_count = 1;
+  connect();
+  EXPECT_FALSE(qp_a_->qp->peer_life().is_known());
+  qp_a_->qp->set_peer_life({.high = 1, .low = 1});
+  qp_b_->post(receive_request(1, {}));
+  qp_a_->post(send_request(1, {}));
+  rig_.advance(seconds(1));
+  EXPECT_EQ(qp_a_->sends.statuses(), std::vector{WcStatus::kRetryExceeded});
+  EXPECT_EQ(qp_b_->receives.size(), 0u);
+  ASSERT_TRUE(move(*qp_a_->qp, verbs::QpState::kReset, {}));
+  EXPECT_FALSE(qp_a_->qp->peer_life().is_known());
+  EngineRig::bring_up_to(*qp_a_, verbs::QpState::kReadyToSend, rig_.b().gid(), qp_b_->qp->number(),
+                         attributes_);
+  qp_a_->post(send_request(2, {}));
+  ASSERT_TRUE(rig_.run());
+  EXPECT_EQ(qp_a_->qp->peer_life(), qp_b_->qp->life());
+  EXPECT_EQ(qp_b_->receives.size(), 1u);
+}
+
 TEST_F(TcpLoss, WhoMovesAwayIsNotReachedAnyMore) {
   attributes_.timeout = 10;
   attributes_.retry_count = 1;

@@ -81,11 +81,10 @@ void OutboundLink::submit(const verbs::SendRequest& request, const verbs::Path& 
 }
 
 // Without long lives, another daemon than the one that knew this connection remembers nothing of
-// it.
-bool OutboundLink::knows_connection(const Channel& channel) {
-  const std::uint64_t incarnation = channel.peer_incarnation();
-  if (!peer_life_.is_known()) peer_incarnation_ = incarnation;
-  return channel.has_long_lives() || peer_incarnation_ == incarnation;
+// it, and the upper half of a life is the number of the daemon that knows it.
+bool OutboundLink::knows_connection(const Channel& channel) const {
+  const verbs::Life known = qp_.peer_life();
+  return channel.has_long_lives() || !known.is_known() || known.high == channel.peer_incarnation();
 }
 
 void OutboundLink::join_line() {
@@ -194,9 +193,10 @@ void OutboundLink::open(wire::BlockWriter& block) {
   frame.segment.set(std::to_underlying(segment_));
   const verbs::Life life = channel_->life_of(qp_);
   frame.requester_life.set(life.low);
-  frame.responder_life.set(peer_life_.low);
+  const verbs::Life peer_life = qp_.peer_life();
+  frame.responder_life.set(peer_life.low);
   if (!channel_->has_long_lives()) return block.add(frame);
-  const wire::LifeTops tops{.requester = Le64(life.high), .responder = Le64(peer_life_.high)};
+  const wire::LifeTops tops{.requester = Le64(life.high), .responder = Le64(peer_life.high)};
   std::memcpy(block.add(frame, sizeof tops).data(), &tops, sizeof tops);
 }
 
@@ -316,7 +316,7 @@ bool OutboundLink::on_opened(const wire::Opened& frame, std::span<const std::byt
     life.high = top.responder.get();
   }
   if (life.high == 0 || life.low == 0) return false;
-  peer_life_ = life;
+  qp_.set_peer_life(life);
   return true;
 }
 

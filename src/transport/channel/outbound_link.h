@@ -123,7 +123,7 @@ class OutboundLink final : public LaneReceiver {
     bool is_sent() const { return begun && (brings_bytes() || waits_for_lane() || sent == length); }
   };
 
-  bool knows_connection(const Channel& channel);
+  bool knows_connection(const Channel& channel) const;
   bool can_go_by_lane(const Outstanding& next);
   Lanes::Sent send_piece(Outstanding& entry, const wire::Clear& frame);
   void clear_pieces(Outstanding& entry);
@@ -152,9 +152,6 @@ class OutboundLink final : public LaneReceiver {
   Channel* channel_ = nullptr;  // in which the link is open, or is being opened
   std::uint32_t link_ = 0;      // 0: not open
   verbs::SegmentId segment_{};
-  verbs::Life peer_life_;
-  // Of the daemon that knows this connection, where lives are known to one daemon.
-  std::uint64_t peer_incarnation_ = 0;
   std::uint64_t last_begun_ = 0;  // serial
   bool abort_due_ = false;
   Instant last_answer_;  // that brought something forward
