@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "settings": ["base", "model"],
     "privsep": ["base", "json", "model", "api"],
     "holder": ["base", "privsep"],
-    "keeper": ["base", "ethernet", "rdma", "model", "settings", "privsep"],
+    "keeper": ["base", "state", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
     "worker": ["base", "state", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory_shortage.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/registers.h"
 #include "device/turn_effort.h"
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/instant.h"
@@ -52,10 +53,13 @@ struct DeviceConfig {
   verbs::GidType gid_type = verbs::GidType::kRoceV2;  // 17 forces RoCE v1
   DoorbellMode doorbells = DoorbellMode::kMapped;
   DeviceLimits limits;
+  // What a device that is taken over may hold already: a limit that a release has lowered takes
+  // nothing from a guest, which can create nothing more until it holds less. Unset: `limits`.
+  std::optional<DeviceLimits> held{};
   DeviceRules rules;             // at first; see PvrdmaDevice::set_rules()
   std::uint32_t active_mtu = 5;  // enum ib_mtu: 4096
 
-  // Settings of the doorbell watch (doorbell_watch.h) and of late events (late_events.h).
+  // Settings of the doorbell watch (doorbell_watch.h) and of late events (queues/late_events.h).
   Duration watch_ceiling = std::chrono::milliseconds(1);      // longest polling interval
   Duration late_event_after = std::chrono::microseconds(50);  // a completion that was not taken
   std::uint32_t late_event_budget = 1000;                     // per CQ, refilled by observed arms
@@ -64,6 +68,9 @@ struct DeviceConfig {
   // The effort that a turn may spend on destroying objects. Tests set a lower value, so that
   // destroying a few objects takes many turns.
   std::uint32_t burial_effort = TurnEffort::kForSlices;
+
+  // What tables have room for, and what a state is compared with.
+  const DeviceLimits& held_limits() const { return held ? *held : limits; }
 };
 
 }  // namespace paravane::device

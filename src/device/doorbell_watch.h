@@ -27,8 +27,8 @@
 #include "base/turn_clock.h"
 #include "device/doorbell_pages.h"
 #include "device/pvrdma_device.h"
-#include "device/queue_pair.h"
-#include "device/shared_receive_queue.h"
+#include "device/queues/queue_pair.h"
+#include "device/queues/shared_receive_queue.h"
 #include "device/user_context.h"
 
 namespace paravane::device {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "abi/ring_state.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 #include "testing/solo_engine.h"
 
 namespace paravane::device {

@@ -11,10 +11,10 @@
 
 #include <cstdint>
 
-#include "device/completion_events.h"
 #include "device/doorbell_watch.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
+#include "device/queues/completion_events.h"
 
 namespace paravane::device {
 

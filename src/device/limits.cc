@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "abi/registers.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 
 namespace paravane::device {
 namespace {
@@ -64,13 +65,8 @@ void set_queue_caps(const DeviceLimits& limits, abi::DeviceCaps& caps) {
   caps.max_qp_init_rd_atom.set(limits.reads_outstanding);
 }
 
-}  // namespace
-
-Status check_config(const DeviceConfig& config) {
-  const DeviceLimits& limits = config.limits;
+Status check_limits(const DeviceLimits& limits) {
   const Range ranges[] = {
-      {"version", config.version, abi::kVersionRoceV1, abi::kVersionQpHandle},
-      {"active_mtu", config.active_mtu, 1, 5},
       {"queue_pairs", limits.queue_pairs, 2, kMaxDriverQueuePairs},
       {"queue_pair_requests", limits.queue_pair_requests, 512, 1u << 17, true},
       {"sges", limits.sges, 2, verbs::kMaxSges, true},
@@ -88,7 +84,48 @@ Status check_config(const DeviceConfig& config) {
   for (const Range& range : ranges) {
     if (Status status = check(range); !status) return status;
   }
-  return check_ring_pages(limits);
+  return {};
+}
+
+// What is held may be as much as what may be created.
+Status check_held(const DeviceLimits& held, const DeviceLimits& limits) {
+  constexpr std::array kAll = {&DeviceLimits::queue_pairs,
+                               &DeviceLimits::queue_pair_requests,
+                               &DeviceLimits::sges,
+                               &DeviceLimits::completion_queues,
+                               &DeviceLimits::completion_queue_entries,
+                               &DeviceLimits::shared_receive_queues,
+                               &DeviceLimits::shared_receive_queue_requests,
+                               &DeviceLimits::memory_regions,
+                               &DeviceLimits::protection_domains,
+                               &DeviceLimits::address_handles,
+                               &DeviceLimits::contexts,
+                               &DeviceLimits::gids,
+                               &DeviceLimits::reads_outstanding};
+  static_assert(sizeof(DeviceLimits) == kAll.size() * sizeof(std::uint32_t));
+  for (const auto limit : kAll) {
+    if (held.*limit < limits.*limit) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("what is held is limited to {}, and what is created to {}",
+                              held.*limit, limits.*limit));
+    }
+  }
+  return check_limits(held);
+}
+
+}  // namespace
+
+Status check_config(const DeviceConfig& config) {
+  const Range ranges[] = {
+      {"version", config.version, abi::kVersionRoceV1, abi::kVersionQpHandle},
+      {"active_mtu", config.active_mtu, 1, 5},
+  };
+  for (const Range& range : ranges) {
+    if (Status status = check(range); !status) return status;
+  }
+  if (Status status = check_limits(config.limits); !status) return status;
+  if (Status status = check_ring_pages(config.limits); !status) return status;
+  return config.held ? check_held(*config.held, config.limits) : Status();
 }
 
 verbs::GidType offered_gid_type(const DeviceConfig& config) {

@@ -1,9 +1,9 @@
 #include "device/memory_bound.h"
 
-#include "device/completion_queue.h"
-#include "device/notification_ring.h"
-#include "device/queue_pair.h"
-#include "device/shared_receive_queue.h"
+#include "device/queues/completion_queue.h"
+#include "device/queues/notification_ring.h"
+#include "device/queues/queue_pair.h"
+#include "device/queues/shared_receive_queue.h"
 #include "device/user_context.h"
 #include "guestmem/page_list.h"
 #include "verbs/connection.h"
@@ -45,7 +45,7 @@ constexpr std::uint64_t kPerDomain = 96 + 4 * kEntry;
 constexpr std::uint64_t kPerContext = sizeof(UserContext) + 4096 + kAllocation + 2 * kEntry;
 constexpr std::uint64_t kPerGid = 4 * kEntry;
 
-// Completions that all queues of a device hold back together (completion_events.cc).
+// Completions that all queues of a device hold back together (queues/completion_events.cc).
 constexpr std::uint64_t kMostHeld = 65'536;
 constexpr std::uint64_t kPerHeld = 96;
 // Send requests of an adapter that wait for other hosts (verbs/requester.cc).

@@ -18,8 +18,8 @@
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "device/interrupt_lines.h"
-#include "device/notification_ring.h"
 #include "device/pvrdma_device.h"
+#include "device/queues/notification_ring.h"
 
 namespace paravane::device {
 

@@ -15,6 +15,12 @@ std::uint32_t first_qp_handle(std::uint32_t effective_version) {
   return effective_version < abi::kVersionQpHandle ? 2 : 1;
 }
 
+// The table has room for what was taken over, which may be more than the guest may create.
+template <typename T>
+std::optional<std::uint32_t> take_handle(HandleTable<T>& table, std::uint32_t most) {
+  return table.count() < most ? table.take_handle() : std::nullopt;
+}
+
 }  // namespace
 
 Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatcher& watcher,
@@ -24,9 +30,9 @@ Objects::Objects(const DeviceConfig& config, verbs::Adapter& adapter, ObjectWatc
       watcher_(watcher),
       effort_(effort),
       journal_(journal),
-      cqs_(0, config.limits.completion_queues),
-      srqs_(0, config.limits.shared_receive_queues),
-      qps_(1, config.limits.queue_pairs) {}
+      cqs_(0, config.held_limits().completion_queues),
+      srqs_(0, config.held_limits().shared_receive_queues),
+      qps_(1, config.held_limits().queue_pairs) {}
 
 Objects::~Objects() {
   assert(qps_.count() == 0 && cqs_.count() == 0 && contexts_.empty());
@@ -35,7 +41,8 @@ Objects::~Objects() {
 void Objects::start(std::uint32_t effective_version) {
   assert(!closing() && qps_.count() == 0);
   effective_version_ = effective_version;
-  qps_ = HandleTable<QueuePair>(first_qp_handle(effective_version), config_.limits.queue_pairs);
+  qps_ =
+      HandleTable<QueuePair>(first_qp_handle(effective_version), config_.held_limits().queue_pairs);
 }
 
 // ---- Contexts ----
@@ -151,6 +158,9 @@ Result<std::uint32_t> Objects::create_pd(std::uint32_t context) {
   if (context != kKernelContext && owner == nullptr) {
     return fail(Errc::kNotFound, "no such context");
   }
+  if (pds_ >= config_.limits.protection_domains) {
+    return fail(Errc::kResourceExhausted, "too many protection domains");
+  }
   const Result<verbs::PdNumber> number = adapter_.create_pd();
   if (!number) return std::unexpected(number.error());
   const std::uint32_t pd = std::to_underlying(*number);
@@ -204,7 +214,7 @@ Result<std::uint32_t> Objects::create_cq(std::uint32_t context, std::uint32_t en
   if (context != kKernelContext && owner == nullptr) {
     return fail(Errc::kNotFound, "no such context");
   }
-  const std::optional<std::uint32_t> handle = cqs_.take_handle();
+  const auto handle = take_handle(cqs_, config_.limits.completion_queues);
   if (!handle) return fail(Errc::kResourceExhausted, "too many completion queues");
   Undo untake([&] { cqs_.give_back(*handle); });
   add_cq({.handle = *handle, .owner = owner, .entries = entries}, std::move(pages), sink);
@@ -249,7 +259,7 @@ Result<SharedReceiveQueue*> Objects::create_srq(SharedReceiveQueue::Spec spec, P
   if (owner == nullptr) {
     return fail(Errc::kInvalidArgument, "the guest's kernel cannot create a shared receive queue");
   }
-  const std::optional<std::uint32_t> handle = srqs_.take_handle();
+  const auto handle = take_handle(srqs_, config_.limits.shared_receive_queues);
   if (!handle) return fail(Errc::kResourceExhausted, "too many shared receive queues");
   Undo untake([&] { srqs_.give_back(*handle); });
   spec.handle = *handle;
@@ -298,13 +308,14 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
                                       Counter& broken_rings, std::uint32_t loaded_number) {
   const bool is_loaded = loaded_number != 0;
   const bool is_gsi = spec.type == verbs::QpType::kGeneralServices;
+  const std::uint32_t most = config_.limits.queue_pairs;
   const bool fixed = is_gsi && number_is_handle();
   if (fixed && qps_.find(verbs::kGsiQpNumber) != nullptr) {
     return fail(Errc::kBadState, "a GSI queue pair already exists");
   }
   const std::optional<std::uint32_t> handle = is_loaded ? std::optional(spec.handle)
                                               : fixed   ? std::optional(verbs::kGsiQpNumber)
-                                                        : qps_.take_handle();
+                                                        : take_handle(qps_, most);
   if (!handle) return fail(Errc::kResourceExhausted, "too many queue pairs");
 
   Undo untake([&] {
@@ -313,6 +324,8 @@ Result<QueuePair*> Objects::create_qp(QueuePair::Spec spec, PageList pages,
   if (fixed || is_loaded) qps_.make_place(*handle);
   std::vector<QueuePair*>& listed = holdings_of(spec.context).queue_pairs;
   if (listed.size() == listed.capacity()) listed.reserve(2 * listed.size() + 1);
+  if (spec.context == kKernelContext && journal_ != nullptr) [[unlikely]]
+    journal_->make_room_for_rings(*handle);
   spec.handle = *handle;
   auto qp = std::make_unique<QueuePair>(spec, std::move(pages), geometry, broken_rings);
   std::optional<verbs::PdNumber> shared_receives;

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "device/completion_queue.h"
 #include "device/handle_table.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/pvrdma_device.h"
-#include "device/queue_pair.h"
-#include "device/shared_receive_queue.h"
+#include "device/queues/completion_queue.h"
+#include "device/queues/queue_pair.h"
+#include "device/queues/shared_receive_queue.h"
 #include "device/turn_effort.h"
 #include "device/user_context.h"
 #include "guestmem/guest_memory.h"

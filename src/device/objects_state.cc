@@ -8,7 +8,7 @@
 
 #include "device/limits.h"
 #include "device/objects.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 
 namespace paravane::device {
 namespace {
@@ -184,7 +184,9 @@ void Objects::load(state::Reader& in, const Makers& makers) {
     return !is_of_kernel ||
            (domain->context == kKernelContext && kind.fast_pages <= kMaxFastRegionPages);
   });
-  for (std::uint32_t pd = 0; in.good() && pd < config_.limits.protection_domains; ++pd) {
+  const auto end =
+      static_cast<std::uint32_t>(std::max<std::size_t>(domains_.size(), adapter_.pd_end()));
+  for (std::uint32_t pd = 0; in.good() && pd < end; ++pd) {
     in.expect(has_pd(pd) == adapter_.has_pd(verbs::PdNumber{pd}), "a protection domain is amiss");
   }
   if (!in.good()) forget_missing_domains();
@@ -200,7 +202,7 @@ void Objects::load(state::Reader& in, const Makers& makers) {
 void Objects::load_contexts(state::Reader& in) {
   while (auto group = in.group_if(kContext)) {
     const std::uint32_t handle = small_in(*group, kContextHandle);
-    const std::uint32_t page = small_in(*group, kContextPage, config_.limits.contexts - 1);
+    const std::uint32_t page = small_in(*group, kContextPage, config_.held_limits().contexts - 1);
     const bool is_closing = group->flag(kIsClosing);
     const std::uint64_t completion_words = group->number(kCompletionWords);
     const std::uint64_t poll_words = group->number(kPollWords);
@@ -224,7 +226,7 @@ bool Objects::has_owner(std::uint32_t context) const {
 void Objects::load_domains(state::Reader& in) {
   while (auto group = in.group_if(kDomain)) {
     const std::uint32_t number =
-        small_in(*group, kDomainNumber, config_.limits.protection_domains - 1);
+        small_in(*group, kDomainNumber, config_.held_limits().protection_domains - 1);
     const std::uint32_t context = small_in(*group, kDomainContext);
     group->end();
     const bool is_new = !has_pd(number) && has_owner(context);
@@ -257,7 +259,7 @@ bool Objects::load_cq(state::Reader& in, const Makers& makers, verbs::IndexPool:
   const std::uint32_t context = small_in(in, kCqContext);
   const std::uint32_t entries = small_in(in, kCqEntries);
   PageList pages =
-      pages_in(in, kCqPages, makers.memory, completion_queue_pages(entries, config_.limits));
+      pages_in(in, kCqPages, makers.memory, completion_queue_pages(entries, config_.held_limits()));
   if (!in.expect(has_owner(context) && claims.claim(handle),
                  "there can be no such completion queue") ||
       !in.good()) {
@@ -287,8 +289,9 @@ bool Objects::load_srq(state::Reader& in, const Makers& makers, verbs::IndexPool
                                 .protection_domain = small_in(in, kSrqDomain),
                                 .requests = small_in(in, kSrqRequests),
                                 .sges = small_in(in, kSrqSges)};
-  PageList pages = pages_in(in, kSrqPages, makers.memory,
-                            shared_receive_queue_pages(spec.requests, spec.sges, config_.limits));
+  PageList pages =
+      pages_in(in, kSrqPages, makers.memory,
+               shared_receive_queue_pages(spec.requests, spec.sges, config_.held_limits()));
   const Domain* domain = find_pd(spec.protection_domain);
   if (!in.expect(
           domain != nullptr && domain->context != kKernelContext && claims.claim(spec.handle),
@@ -338,7 +341,7 @@ bool Objects::load_qp(state::Reader& in, const Makers& makers, verbs::IndexPool:
                                 .receive_requests = spec.caps.receive_requests,
                                 .receive_sges = spec.caps.receive_sges,
                                 .has_receives = !shared},
-                     config_.limits);
+                     config_.held_limits());
   PageList pages = pages_in(
       in, kQpPages, makers.memory,
       geometry ? Result<std::uint64_t>(geometry->pages) : std::unexpected(geometry.error()));
@@ -372,8 +375,8 @@ bool Objects::load_qp(state::Reader& in, const Makers& makers, verbs::IndexPool:
   (*qp)->load(rest);
   in.end();
   const verbs::QpAttributes attributes = (*qp)->engine().query();
-  return in.expect(attributes.max_reads <= config_.limits.reads_outstanding &&
-                       attributes.max_dest_reads <= config_.limits.reads_outstanding,
+  return in.expect(attributes.max_reads <= config_.held_limits().reads_outstanding &&
+                       attributes.max_dest_reads <= config_.held_limits().reads_outstanding,
                    "too many reads outstanding") &&
          in.good();
 }

@@ -83,6 +83,10 @@ struct QueuePairView {
   verbs::QueuePairStats stats;
 };
 
+// The configuration of a device that loads `saved`. Its doorbell pages are hardware that the VMM
+// has mapped, so it keeps them when their limit has been lowered since (DeviceConfig::held).
+DeviceConfig with_saved_doorbells(DeviceConfig config, state::Reader saved);
+
 class PvrdmaDevice : public vfio_user::PciDevice {
  public:
   // All arguments must outlive the device. `doorbell_file`: the doorbell pages of a device whose
@@ -154,8 +158,8 @@ class PvrdmaDevice : public vfio_user::PciDevice {
   // What remains of the device if this process is killed: all but its objects and what they were
   // at. The device that loads it is lost to the guest's driver, until the driver resets it:
   // commands fail at once, but for those with which a kernel ends its queues, whose requests
-  // complete in error if there is a journal (lost_queues.h). REQUIRES: take_setup_changed() is
-  // true, or nothing was kept yet.
+  // complete in error if there is a journal (journal/lost_queues.h). REQUIRES: take_setup_changed()
+  // is true, or nothing was kept yet.
   virtual void keep(state::Writer& out) = 0;
   virtual bool lost() const = 0;
   // Tells the guest, once, and before poll(): the command that it waits for has failed, and its

@@ -9,7 +9,7 @@
 #include "base/memory_shortage.h"
 #include "base/wire_int.h"
 #include "device/activation.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/limits.h"
 #include "device/pci_identity.h"
 #include "verbs/connection.h"
@@ -17,7 +17,6 @@
 namespace paravane::device {
 namespace {
 
-constexpr std::uint32_t kPort = 1;  // the only one
 constexpr Duration kHeldRetry = std::chrono::milliseconds(1);
 
 verbs::AdapterLimits adapter_limits(const DeviceLimits& limits) {
@@ -96,7 +95,7 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
       lines_(around.interrupts),
       registers_(config_.version, config_.mac, lines_, *this),
       notifier_(lines_, around.timers, clock_, counters_),
-      adapter_(around.id, adapter_limits(config_.limits), around.memory, around.timers,
+      adapter_(around.id, adapter_limits(config_.held_limits()), around.memory, around.timers,
                around.fabric, *this),
       objects_(config_, adapter_, *this, effort_, around.journal),
       watch_(config_, *pages_, doorbells_, clock_, counters_),
@@ -123,9 +122,9 @@ PvrdmaFunction::PvrdmaFunction(const DeviceConfig& config, const Surroundings& a
 
 PvrdmaFunction::~PvrdmaFunction() {
   end_life();
-  while (objects_.closing()) {
+  while (is_closing()) {
     effort_.end_turn();
-    objects_.bury();
+    bury();
   }
 }
 
@@ -164,7 +163,7 @@ vfio_user::Answer PvrdmaFunction::write_registers(std::uint64_t offset,
 
 void PvrdmaFunction::write_doorbells(std::uint64_t offset, std::span<const std::byte> in,
                                      bool posted) {
-  if (lost_queues_) lost_queues_->look();
+  if (flushes()) lost_queues_->look();
   // No processor stores more at once, so no VMM says more in one message.
   if (!running() || offset % sizeof(Le32) != 0 || in.size() > sizeof(Le64)) return;
   for (; in.size() >= sizeof(Le32); in = in.subspan(sizeof(Le32)), offset += sizeof(Le32)) {
@@ -215,7 +214,7 @@ std::uint32_t PvrdmaFunction::control(std::uint32_t value) {
 
 std::uint32_t PvrdmaFunction::activate() {
   if (active_) return kErrorNone;
-  if (objects_.closing()) return kErrorNoDevice;
+  if (is_closing()) return kErrorNoDevice;
   Result<DeviceRings> rings = fail(Errc::kResourceExhausted, "no memory");
   const bool had_memory = runs_in_memory([&] {
     rings = region_error_ ? Result<DeviceRings>(std::unexpected(*region_error_))
@@ -252,14 +251,14 @@ std::uint32_t PvrdmaFunction::request_without_device() {
 
 void PvrdmaFunction::reset() {
   end_life();
-  if (effort_.room_for_request()) objects_.bury();
-  finish_burial();
+  if (effort_.room_for_request()) bury();
+  if (!is_closing()) adapter_.set_closed(false);
 }
 
 // At once, however much there is: the guest's objects can no longer access its memory, and
 // peers can no longer reach them. It is destroyed in this turn and those after it.
 void PvrdmaFunction::end_life() {
-  lost_queues_.reset();
+  if (lost_queues_) lost_queues_->close();
   if (journal_ != nullptr) journal_->clear();
   commands_.reset();
   held_reply_.release();
@@ -274,13 +273,20 @@ void PvrdmaFunction::end_life() {
   region_error_ =
       Error{Errc::kBadState, "no shared region yet"};  // short, so that it needs no memory
   lost_ = false;
+  is_told_ = true;
   if (std::exchange(active_, false) && life_limit_.allow(clock_.now)) {
     log::info("{}: reset", config_.name);
   }
 }
 
-void PvrdmaFunction::finish_burial() {
-  if (!objects_.closing()) adapter_.set_closed(false);
+bool PvrdmaFunction::is_closing() const {
+  return objects_.closing() || (lost_queues_ && lost_queues_->is_closed());
+}
+
+// A lost device has no other objects than its lost queues.
+void PvrdmaFunction::bury() {
+  objects_.bury();
+  if (lost_queues_ && lost_queues_->is_closed() && lost_queues_->bury()) lost_queues_.reset();
 }
 
 void PvrdmaFunction::on_bus_master(bool enabled) {
@@ -310,13 +316,14 @@ void PvrdmaFunction::poll(verbs::Budget& budget) {
   check_memory();
   if (running()) work(budget);
   if (flushes()) {
+    if (may_tell_again()) tell_lost();
     lost_queues_->poll(clock_.now, budget);
     effort_.spend(notifier_.flush());
     check_memory();
   }
-  if (objects_.closing()) {
-    objects_.bury();
-    finish_burial();
+  if (is_closing()) {
+    bury();
+    if (!is_closing()) adapter_.set_closed(false);
   }
   if (running()) {
     commands_.poll();
@@ -374,8 +381,8 @@ void PvrdmaFunction::tell_gone() {
 }
 
 bool PvrdmaFunction::has_work() const {
-  if (objects_.closing()) return true;
-  if (flushes()) return lost_queues_->has_work() || notifier_.has_work();
+  if (is_closing()) return true;
+  if (flushes()) return lost_queues_->has_work() || notifier_.has_work() || may_tell_again();
   return running() && (adapter_.has_work() || commands_.busy() || watch_.sweeping() ||
                        map_changes_.has_work() || notifier_.has_work());
 }

@@ -14,18 +14,18 @@
 #include "base/owner_thread.h"
 #include "base/turn_clock.h"
 #include "device/command_channel.h"
-#include "device/completion_events.h"
 #include "device/doorbell_pages.h"
 #include "device/doorbell_watch.h"
 #include "device/doorbells.h"
 #include "device/held_reply.h"
 #include "device/interrupt_lines.h"
-#include "device/late_events.h"
-#include "device/lost_queues.h"
+#include "device/journal/lost_queues.h"
 #include "device/map_change_watch.h"
 #include "device/notifier.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
+#include "device/queues/completion_events.h"
+#include "device/queues/late_events.h"
 #include "device/registers.h"
 #include "device/shared_region.h"
 #include "device/turn_effort.h"
@@ -56,7 +56,7 @@ class PvrdmaFunction final : public PvrdmaDevice,
   const vfio_user::DeviceSpec& spec() const override { return spec_; }
   void read_bar(unsigned bar, std::uint64_t offset, std::span<std::byte> out) override;
   void on_attach() override { rules_ = next_rules_; }
-  bool takes_requests() const override { return !objects_.closing() && effort_.room_for_request(); }
+  bool takes_requests() const override { return !is_closing() && effort_.room_for_request(); }
   vfio_user::Answer write_bar(unsigned bar, std::uint64_t offset, std::span<const std::byte> in,
                               bool posted, vfio_user::ReplyToken token) override;
   void on_bus_master(bool enabled) override;
@@ -93,6 +93,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   int doorbell_file() const override { return pages_->fd(); }
 
  private:
+  static constexpr std::uint32_t kPort = 1;  // the only one
+
   // ---- RegisterActions ----
   std::uint32_t load_region(GuestAddr at) override;
   std::uint32_t control(std::uint32_t value) override;
@@ -120,7 +122,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void warn_posted();
   void reset();
   void end_life();
-  void finish_burial();
+  bool is_closing() const;
+  void bury();
   void work(verbs::Budget& budget);
   // What it touched.
   std::uint64_t run_adapter(verbs::Budget& budget);
@@ -131,8 +134,13 @@ class PvrdmaFunction final : public PvrdmaDevice,
   void load_parts(state::Reader& in);
   void load_lost();
   void resume_notices();
+  // The guest's rings of notices were not shown, and may be by now.
+  bool may_tell_again() const { return !is_told_ && told_map_ != memory_.generation(); }
   std::uint32_t end_of_handles() const;
-  bool flushes() const { return lost_queues_ && memory_.dma_enabled() && fatal_reason_.empty(); }
+  bool flushes() const {
+    return lost_queues_ && !lost_queues_->is_closed() && memory_.dma_enabled() &&
+           fatal_reason_.empty();
+  }
   bool running() const { return active_ && memory_.dma_enabled() && fatal_reason_.empty(); }
 
   const DeviceConfig config_;
@@ -151,6 +159,8 @@ class PvrdmaFunction final : public PvrdmaDevice,
   std::optional<Error> region_error_;  // why ACTIVATE cannot succeed
   bool active_ = false;
   bool lost_ = false;           // its objects ended with the process that had them
+  bool is_told_ = true;         // the guest, that it is lost
+  std::uint64_t told_map_ = 0;  // the generation of the map when it was last told
   bool setup_changed_ = false;  // and was not kept since
   bool link_up_ = true;
   std::uint32_t active_mtu_ = config_.active_mtu;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 
@@ -9,7 +10,7 @@
 #include "base/wire_int.h"
 #include "device/activation.h"
 #include "device/command_table.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/pvrdma_function.h"
 #include "state/counters.h"
 
@@ -45,9 +46,34 @@ constexpr Tag kAtomicsRule{2};
 constexpr Tag kRequestBytes{1};
 
 constexpr std::uint64_t kMostContexts = 65536;
-constexpr std::uint32_t kPort = 1;  // the only one
+
+struct SavedIdentity {
+  std::uint64_t version = 0;
+  std::array<std::uint8_t, 6> mac{};
+  DoorbellMode doorbells{};
+  std::uint64_t contexts = 0;
+};
+
+SavedIdentity read_identity(state::Reader& in) {
+  SavedIdentity identity;
+  identity.version = in.number(kHardwareVersion, UINT32_MAX);
+  in.bytes_into(kMacAddress, std::as_writable_bytes(std::span(identity.mac)));
+  identity.doorbells = in.choice(kDoorbellMode, DoorbellMode::kTrapped);
+  identity.contexts = in.number(kDoorbellPages, kMostContexts);
+  in.end();
+  return identity;
+}
 
 }  // namespace
+
+DeviceConfig with_saved_doorbells(DeviceConfig config, state::Reader saved) {
+  state::Reader identity = saved.group(kIdentity);
+  const auto contexts = static_cast<std::uint32_t>(read_identity(identity).contexts);
+  const bool is_lowered =
+      contexts > config.limits.contexts && contexts <= config.held_limits().contexts;
+  if (is_lowered && std::has_single_bit(contexts)) config.limits.contexts = contexts;
+  return config;
+}
 
 void PvrdmaFunction::save(state::Writer& out) {
   thread_.check();
@@ -168,6 +194,8 @@ void PvrdmaFunction::load_lost() {
 // announced, and the register ERR says whether it has a response.
 void PvrdmaFunction::tell_lost() {
   thread_.check();
+  told_map_ = memory_.generation();
+  is_told_ = false;
   runs_in_memory([this] {
     if (journal_ == nullptr || !journal_->has_ended_command()) {
       const Response to_no_command;
@@ -186,17 +214,15 @@ void PvrdmaFunction::resume_notices() {
   if (!rings) return;
   notifier_.start(std::move(rings->completion), std::move(rings->async));
   notifier_.resume();
+  is_told_ = true;
+  if (lost_queues_) lost_queues_->search_again();
 }
 
 void PvrdmaFunction::load_identity(state::Reader& in) const {
-  const std::uint64_t version = in.number(kHardwareVersion, UINT32_MAX);
-  std::array<std::uint8_t, 6> mac{};
-  in.bytes_into(kMacAddress, std::as_writable_bytes(std::span(mac)));
-  const DoorbellMode mode = in.choice(kDoorbellMode, DoorbellMode::kTrapped);
-  const std::uint64_t contexts = in.number(kDoorbellPages, kMostContexts);
-  in.end();
-  const bool is_same = version == config_.version && mac == config_.mac &&
-                       mode == config_.doorbells && contexts == config_.limits.contexts;
+  const SavedIdentity saved = read_identity(in);
+  const bool is_same = saved.version == config_.version && saved.mac == config_.mac &&
+                       saved.doorbells == config_.doorbells &&
+                       saved.contexts == config_.limits.contexts;
   in.expect(is_same, "it is of another adapter, or of other hardware");
 }
 
@@ -224,7 +250,7 @@ void PvrdmaFunction::load_parts(state::Reader& in) {
 
 // Above those of all its objects, and above the number of its port.
 std::uint32_t PvrdmaFunction::end_of_handles() const {
-  const DeviceLimits& limits = config_.limits;
+  const DeviceLimits& limits = config_.held_limits();
   return 2 + std::max({limits.queue_pairs, limits.completion_queues, limits.shared_receive_queues});
 }
 

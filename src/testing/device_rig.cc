@@ -14,6 +14,8 @@
 namespace paravane::fake {
 namespace {
 
+constexpr unsigned kLooksPerTurn = 16;
+
 void demand(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "device rig: %s\n", what);
@@ -52,7 +54,7 @@ void DeviceRig::add_vm(unsigned index, const RigOptions& options) {
   vm.machine = std::make_unique<GuestMachine>(vm.memory, *vm.interrupts, options.ram_bytes,
                                               [this] { step(); });
   if (options.journals) {
-    auto journal = device::KernelJournal::make(vm.config.limits);
+    auto journal = device::KernelJournal::make(vm.config.held_limits());
     demand(journal.has_value(), "no journal");
     vm.journal.emplace(std::move(*journal));
   }
@@ -88,6 +90,9 @@ std::vector<std::byte> DeviceRig::saved(unsigned vm) {
 Status DeviceRig::replace(unsigned vm, std::span<const std::byte> state) {
   Vm& slot = *vms_[vm];
   UniqueFd pages(::fcntl(slot.device->doorbell_file(), F_DUPFD_CLOEXEC, 0));
+  state::Loading loading;
+  state::Reader in(state, loading);
+  slot.config = device::with_saved_doorbells(slot.config, in);
   if (slot.journal) {
     hand_journal_over(slot);
   } else {
@@ -95,16 +100,20 @@ Status DeviceRig::replace(unsigned vm, std::span<const std::byte> state) {
   }
   make_device(vm, std::move(pages));
   slot.machine->replace_device(*slot.device);
-  state::Loading loading;
-  state::Reader in(state, loading);
   slot.device->load(in);
   in.end();
   return loading.status();
 }
 
+void DeviceRig::lower_limits(unsigned vm, const device::DeviceLimits& limits) {
+  device::DeviceConfig& config = vms_[vm]->config;
+  if (!config.held) config.held = config.limits;
+  config.limits = limits;
+}
+
 void DeviceRig::hand_journal_over(Vm& vm) {
   auto next = device::KernelJournal::take_over(
-      UniqueFd(::fcntl(vm.journal->fd(), F_DUPFD_CLOEXEC, 0)), vm.config.limits);
+      UniqueFd(::fcntl(vm.journal->fd(), F_DUPFD_CLOEXEC, 0)), vm.config.held_limits());
   demand(next.has_value(), "the journal cannot be handed over");
   vm.journal->end_writing();
   end_device(vm);
@@ -154,8 +163,18 @@ bool DeviceRig::boot(unsigned vm) {
   return guest(vm).boot(mac(vm), static_cast<std::uint8_t>(vm + 1));
 }
 
+// A turn that only looks counts for little: a wait that ends after many of them would never end,
+// for each device begins it anew.
+bool DeviceRig::hands_over_after(bool worked) {
+  since_hand_over_ += worked ? kLooksPerTurn : 1;
+  if (since_hand_over_ < hand_over_every_ * kLooksPerTurn) return false;
+  since_hand_over_ = 0;
+  return true;
+}
+
 void DeviceRig::step() {
   ++turns_;
+  const bool works = hand_over_every_ != 0 && has_work();
   timers_.run_due(clock_.now);
   for (auto& vm : vms_) {
     verbs::Budget budget = budget_;
@@ -165,13 +184,18 @@ void DeviceRig::step() {
   }
   verbs::Budget budget = budget_;
   local_.poll(clock_.now, budget);
-  if (hand_over_every_ == 0 || turns_ % hand_over_every_ != 0) return;
+  if (hand_over_every_ == 0 || !hands_over_after(works)) return;
   for (unsigned vm = 0; vm < size(); ++vm) hand_over(vm);
 }
 
+bool DeviceRig::has_work() const {
+  return local_.has_work() ||
+         std::ranges::any_of(vms_, [](const auto& vm) { return vm->device->has_work(); });
+}
+
 bool DeviceRig::busy() const {
-  return local_.has_work() || std::ranges::any_of(vms_, [this](const auto& vm) {
-           return vm->device->has_work() || vm->device->next_look() <= clock_.now;
+  return has_work() || std::ranges::any_of(vms_, [this](const auto& vm) {
+           return vm->device->next_look() <= clock_.now;
          });
 }
 

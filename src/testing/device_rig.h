@@ -18,7 +18,7 @@
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "base/unique_fd.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -38,8 +38,9 @@ struct RigOptions {
   std::uint64_t ram_bytes = std::uint64_t{512} << 20;  // sparse
   GuestMemory::Limits memory;                          // of every VM
   bool boot = true;                                    // false: the test probes itself
-  // Each device is handed over after so many turns, over and over; 0: never. At first what the
-  // environment's PARAVANE_HAND_OVER_EVERY says, so that all tests can be run with it.
+  // Each device is handed over after so many turns in which one had work, or many more in which
+  // none had, over and over; 0: never. At first what the environment's PARAVANE_HAND_OVER_EVERY
+  // says, so that all tests can be run with it.
   unsigned hand_over_every = hand_over_of_environment();
   bool journals = false;  // each device has a journal of what the guest's kernel has under way
   // Made by the rig when empty. Fuzzers lend theirs, one per VM: closing one takes
@@ -107,6 +108,9 @@ class DeviceRig {
   // loaded that is not.
   Status replace(unsigned vm, std::span<const std::byte> state);
   std::vector<std::byte> saved(unsigned vm);
+  // Devices that take over from now on have these limits; what is held already may be as much as
+  // before.
+  void lower_limits(unsigned vm, const device::DeviceLimits& limits);
 
   // A VMM that goes away, and one that comes back with an empty machine.
   void unplug(unsigned vm);
@@ -132,6 +136,8 @@ class DeviceRig {
   void end_device(Vm& vm);
   void hand_journal_over(Vm& vm);
   bool busy() const;
+  bool has_work() const;
+  bool hands_over_after(bool worked);
 
   TurnClock clock_{Instant(std::chrono::hours(1))};
   TimerQueue timers_;
@@ -142,7 +148,8 @@ class DeviceRig {
   Duration ceiling_;
   unsigned hand_over_every_;
   std::uint64_t turns_ = 0;
-  bool killed_ = false;  // within kill()
+  bool killed_ = false;           // within kill()
+  unsigned since_hand_over_ = 0;  // a turn with work counts as several without
   std::vector<std::unique_ptr<Vm>> vms_;
 };
 

@@ -23,8 +23,9 @@ double processor_time() {
 // One hostile VM and one for it to talk to.
 class Hostile {
  public:
-  explicit Hostile(const device::DeviceLimits& limits = {}, std::uint64_t list_bytes = 0)
-      : rig_(options(limits, list_bytes)) {}
+  explicit Hostile(const device::DeviceLimits& limits = {}, std::uint64_t list_bytes = 0,
+                   bool journals = false)
+      : rig_(options(limits, list_bytes, journals)) {}
 
   FakeGuest& guest() { return rig_.guest(0); }
   DeviceRig& rig() { return rig_; }
@@ -91,14 +92,22 @@ class Hostile {
     turns([this] { rig_.unplug(0); });
   }
 
+  // The process of its device, whose turns do not count any more.
+  void kill() {
+    rig_.kill(0);
+    longest_ = 0;
+  }
+
   LongestTurn result() {
     return {.touched = rig_.device(0).counters().most_touched.value(),
             .processor_seconds = longest_};
   }
 
  private:
-  static RigOptions options(const device::DeviceLimits& limits, std::uint64_t list_bytes) {
+  static RigOptions options(const device::DeviceLimits& limits, std::uint64_t list_bytes,
+                            bool journals) {
     RigOptions options;
+    options.journals = journals;
     options.config.limits = limits;
     options.ram_bytes = std::uint64_t{3} << 30;  // sparse
     options.memory.page_list_bytes = list_bytes;
@@ -301,6 +310,33 @@ LongestTurn contexts_on_one_page(std::uint32_t scale) {
   return hostile.result();
 }
 
+// What a killed engine has left of a guest's kernel: its largest queues, in scattered pages.
+LongestTurn lost_large_rings(std::uint32_t) {
+  Hostile hostile(device::DeviceLimits{}, std::uint64_t{2} << 30, true);
+  FakeGuest& guest = hostile.guest();
+  const CreateCq request = guest.cq_request(guest.kernel(), 1 << 20, hostile.scattered(16'385));
+  for (int i = 0; i < 16; ++i) guest.run(request);
+  hostile.kill();
+  hostile.turns([] {});
+  hostile.reset();
+  return hostile.result();
+}
+
+LongestTurn lost_queue_pairs(std::uint32_t scale) {
+  Hostile hostile(device::DeviceLimits{}, 0, true);
+  const FakeCq& cq = fill_completion_queue(hostile, hostile.guest().kernel(), 16'370 / scale, 1024);
+  hostile.kill();
+  hostile.turns([] {});
+  // Each names the queue that all of them use.
+  hostile.messages([&](int) {
+    DestroyCq destroy{};
+    destroy.handle = cq.handle;
+    hostile.post(destroy);
+  });
+  hostile.reset();
+  return hostile.result();
+}
+
 constexpr HostileTurns kAll[] = {
     {"RESET with 16,370 QPs on a CQ that holds 65,536 completions", reset_with_queue_pairs},
     {"DESTROY_UC of the same", destroy_a_process},
@@ -315,6 +351,8 @@ constexpr HostileTurns kAll[] = {
     {"64 RESETs at once", resets_at_once},
     {"1,024 messages of 32 pieces, each across the end of a page", many_small_pieces},
     {"64 contexts on the page of one with 16,370 QPs", contexts_on_one_page},
+    {"a killed engine has left 16 CQs of 1,048,576 entries", lost_large_rings},
+    {"a killed engine has left 16,370 QPs on a CQ that is destroyed", lost_queue_pairs},
 };
 
 }  // namespace

@@ -205,7 +205,7 @@ class VfioUserKilled : public ::testing::Test {
 
   static void converse(RawVfioClient& client, const UniqueFd& first, const UniqueFd& second,
                        const UniqueFd& event) {
-    const auto map = [&](std::uint64_t iova, const UniqueFd& file) {
+    const auto show = [&](std::uint64_t iova, const UniqueFd& file) {
       const DmaMap map{.argsz = Le32(sizeof(DmaMap)),
                        .flags = Le32(3),
                        .file_offset = {},
@@ -222,8 +222,8 @@ class VfioUserKilled : public ::testing::Test {
                          RawVfioClient::join({access, RawVfioClient::bytes_of(Le32(value))}), {},
                          flags);
     };
-    ASSERT_NO_FATAL_FAILURE(expect_answer(client, map(0, first)));
-    ASSERT_NO_FATAL_FAILURE(expect_answer(client, map(0x10000, second)));
+    ASSERT_NO_FATAL_FAILURE(expect_answer(client, show(0, first)));
+    ASSERT_NO_FATAL_FAILURE(expect_answer(client, show(0x10000, second)));
     const SetIrqs set{.argsz = Le32(sizeof(SetIrqs)),
                       .flags = Le32(SetIrqs::kDataEventfd | SetIrqs::kTrigger),
                       .index = Le32(2),

@@ -140,12 +140,12 @@ TEST(LostQueues, AKernelDrainsAndDestroysThem) {
   cq.handle = a.cq().handle;
   EXPECT_TRUE(guest.run(qp).accepted());
   EXPECT_FALSE(guest.run(qp).accepted());
-  EXPECT_TRUE(guest.run(cq).accepted());
-  EXPECT_FALSE(guest.run(cq).accepted());
-  // Their memory is the kernel's again.
+  // Its memory is the kernel's again.
   a.qp().post_send({.wr_id = 7, .sges = {}});
   rig.run_until_idle();
   EXPECT_EQ(a.cq().unconsumed(), 0u);
+  EXPECT_TRUE(guest.run(cq).accepted());
+  EXPECT_FALSE(guest.run(cq).accepted());
   guest.forget_everything();
 }
 
@@ -186,6 +186,69 @@ TEST(LostQueues, AFullCompletionQueueIsWaitedFor) {
     ours.take();
   }
   EXPECT_EQ(ours.left(), 0u);
+}
+
+// A VMM may be changing the map when the engine is killed.
+TEST(LostQueues, WhatIsNotShownIsFoundWhenItIs) {
+  TestRig rig(with_journals());
+  FakeEnd a(rig.guest(0), of_kernel());
+  FakeEnd b(rig.guest(1), of_kernel());
+  ASSERT_TRUE(connect(a, b));
+  Posted ours(a);
+  for (int i = 0; i < 4; ++i) {
+    ours.send();
+    ours.receive();
+  }
+  GuestMachine& machine = rig.machine(0);
+  for (const std::uint64_t hidden : {a.qp().pages().directory, a.cq().pages().tables.front(),
+                                     rig.guest(0).notification_pages().directory}) {
+    machine.unmap_part(hidden, kPage);
+  }
+  a.cq().arm();
+  lose(rig, 0);
+  rig.run_until_idle();
+  ours.take();
+  EXPECT_EQ(ours.left(), 8u);
+  ASSERT_TRUE(machine.map_part(a.cq().pages().tables.front(), kPage));
+  rig.run_until_idle();
+  ours.take();
+  EXPECT_EQ(ours.left(), 8u);
+  ASSERT_TRUE(machine.map_part(a.qp().pages().directory, kPage));
+  rig.run_until_idle();
+  ours.take();
+  EXPECT_EQ(ours.left(), 0u);
+  rig.guest(0).handle_interrupts();
+  EXPECT_EQ(a.cq().events(), 0u);
+  ASSERT_TRUE(machine.map_part(rig.guest(0).notification_pages().directory, kPage));
+  rig.run_until_idle();
+  rig.guest(0).handle_interrupts();
+  EXPECT_GT(a.cq().events(), 0u);
+}
+
+TEST(LostQueues, AQueuePairStandsStillWithoutItsCompletionQueue) {
+  TestRig rig(with_journals());
+  FakeGuest& guest = rig.guest(0);
+  FakeEnd a(guest, of_kernel());
+  FakeEnd b(rig.guest(1), of_kernel());
+  ASSERT_TRUE(connect(a, b));
+  lose(rig, 0);
+  rig.run_until_idle();
+  DestroyCq cq{};
+  cq.handle = a.cq().handle;
+  EXPECT_TRUE(guest.run(cq).accepted());
+  EXPECT_FALSE(guest.run(cq).accepted());
+  Posted ours(a);
+  ours.send();
+  rig.run_until_idle();
+  EXPECT_EQ(a.cq().unconsumed(), 0u);
+  lose(rig, 0);  // and what took its place
+  ours.send();
+  rig.run_until_idle();
+  EXPECT_EQ(a.cq().unconsumed(), 0u);
+  DestroyQp qp{};
+  qp.handle = a.qp().handle;
+  EXPECT_TRUE(guest.run(qp).accepted());
+  guest.forget_everything();
 }
 
 TEST(LostQueues, ProgramsHaveNone) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "device/forgotten.h"
-#include "device/notification_ring.h"
+#include "device/queues/notification_ring.h"
 #include "testing/scarce_memory.h"
 #include "testing/test_memory.h"
 

@@ -27,7 +27,7 @@ Result<Progress> create_bind(CommandScope& scope, const Request& request, Respon
 
 Result<Progress> destroy_bind(CommandScope& scope, const Request& request, Response&) {
   const std::uint32_t index = request.as<abi::DestroyBindCommand>().index.get();
-  if (index >= scope.config.limits.gids) {
+  if (index >= scope.config.held_limits().gids) {
     return fail(Errc::kOutOfRange, fmt::format("no GID index {}", index));
   }
   if (Status gone = scope.objects.unbind_gid(index); !gone) return std::unexpected(gone.error());

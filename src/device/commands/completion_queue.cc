@@ -1,4 +1,4 @@
-#include "device/completion_queue.h"
+#include "device/queues/completion_queue.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 #include "device/commands/handlers.h"
 #include "device/commands/page_list.h"
 #include "device/objects.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 
 namespace paravane::device {
 namespace {

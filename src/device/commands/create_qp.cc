@@ -7,7 +7,7 @@
 #include "device/commands/page_list.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 
 namespace paravane::device {
 namespace {

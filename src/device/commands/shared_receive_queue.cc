@@ -1,4 +1,4 @@
-#include "device/shared_receive_queue.h"
+#include "device/queues/shared_receive_queue.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 #include "device/commands/page_list.h"
 #include "device/objects.h"
 #include "device/pvrdma_device.h"
-#include "device/queue_geometry.h"
+#include "device/queues/queue_geometry.h"
 
 namespace paravane::device {
 namespace {
