@@ -36,12 +36,29 @@ Result<UniqueFd> EtcdLog::open() {
   UniqueFd from_etcd(ends[0]);
   UniqueFd to_us(ends[1]);
   ::fcntl(from_etcd.get(), F_SETFL, O_NONBLOCK);  // etcd's end waits, while we are busy
-  const Status watched = loop_.watch(from_etcd.get(), EPOLLIN, [this](std::uint32_t) {
+  if (Status listens = listen(std::move(from_etcd)); !listens) {
+    return std::unexpected(listens.error());
+  }
+  return to_us;
+}
+
+Status EtcdLog::listen(UniqueFd from_etcd) {
+  Status watched = loop_.watch(from_etcd.get(), EPOLLIN, [this](std::uint32_t) {
     if (!read()) close();
   });
-  if (!watched) return std::unexpected(watched.error());
-  from_etcd_ = std::move(from_etcd);
-  return to_us;
+  if (watched) from_etcd_ = std::move(from_etcd);
+  return watched;
+}
+
+int EtcdLog::pass_on() {
+  say();
+  return from_etcd_.get();
+}
+
+// etcd cannot be given another pipe, and one that nothing reads would end it.
+void EtcdLog::go_on(UniqueFd from_etcd) {
+  const Status listens = listen(std::move(from_etcd));
+  if (!listens) log_.error(clock_(), "etcd is not heard: {}", listens.error().message);
 }
 
 void EtcdLog::close() {

@@ -33,10 +33,16 @@ class EtcdLog {
   // Returns the descriptor for a new etcd to write to, after copying what the previous etcd wrote.
   // Errors: kIo.
   Result<UniqueFd> open();
+  // Before another process goes on with it: a line that is not whole is copied as it is. Returns
+  // our end of the pipe, which stays ours; -1: it was not opened.
+  int pass_on();
+  // In that process.
+  void go_on(UniqueFd from_etcd);
   // Copies what was written and closes the descriptor; call it when etcd has ended.
   void close();
 
  private:
+  Status listen(UniqueFd from_etcd);
   // False: there is nothing, or the writer has closed it.
   bool read();
   void take(char character);

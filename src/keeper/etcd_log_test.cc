@@ -72,6 +72,19 @@ TEST_F(EtcdLogTest, HearsTheLastWordsOfAnEtcdThatEnds) {
   EXPECT_THAT(log_.text(), HasSubstr("etcd: panic\n"));
 }
 
+TEST_F(EtcdLogTest, GoesOnInAnotherProcess) {
+  etcd_writes("no space left ");
+  const int ours = heard_->pass_on();
+  ASSERT_GE(ours, 0);
+  EXPECT_THAT(log_.text(), HasSubstr("etcd: no space left \n"));
+  EtcdLog other(*loop_, [this] { return now_; });
+  other.go_on(UniqueFd(::dup(ours)));
+  heard_.reset();
+  etcd_writes("on device\n");
+  EXPECT_THAT(log_.text(), HasSubstr("etcd: on device\n"));
+  EXPECT_EQ(EtcdLog(*loop_).pass_on(), -1);
+}
+
 TEST_F(EtcdLogTest, RestsWhenNobodyWrites) {
   etcd_.reset();
   EXPECT_EQ(*loop_->poll(Duration::zero()), 1);

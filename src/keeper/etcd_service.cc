@@ -28,7 +28,6 @@ using privsep::EtcdReach;
 namespace {
 
 constexpr Duration kFirstPause = std::chrono::seconds(1);
-constexpr Duration kLongestPause = std::chrono::seconds(30);
 constexpr Duration kLongLife = std::chrono::minutes(1);
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr int kCannotRun = 127;
@@ -49,6 +48,26 @@ bool drop_rights(const settings::EngineAccount& account) {
 
 EtcdService::~EtcdService() {
   end();
+}
+
+auto EtcdService::saved() -> Saved {
+  return {.reach = reach_,
+          .engine_begins = engine_begins_,
+          .pid = pid_ > 0 ? pid_ : -1,
+          .started = started_,
+          .next_try = next_try_,
+          .pause = pause_,
+          .log = heard_ ? heard_->pass_on() : -1};
+}
+
+void EtcdService::resume(const Saved& saved) {
+  reach_ = saved.reach;
+  engine_begins_ = saved.engine_begins;
+  pid_ = saved.pid;
+  started_ = saved.started;
+  next_try_ = saved.next_try;
+  pause_ = saved.pause;
+  if (saved.log >= 0) heard_->go_on(UniqueFd(saved.log));
 }
 
 void EtcdService::want(EtcdReach reach, Instant now) {

@@ -5,7 +5,7 @@
 // whether etcd runs and which hosts can connect to etcd.
 //
 // If etcd exits, it is started again, and then only this host can connect to it. etcd is stopped
-// when the daemon stops, and goes on when the engine is replaced.
+// when the daemon stops, and goes on when the engine is replaced, and when the keeper is.
 //
 // Keeper's thread only.
 
@@ -31,6 +31,20 @@ class EtcdService {
  public:
   EtcdService(const settings::Config& config, const settings::EngineAccount& account)
       : config_(config), account_(account) {}
+  // What must not be forgotten when the keeper is replaced.
+  struct Saved {
+    privsep::EtcdReach reach{};
+    bool engine_begins = false;
+    pid_t pid = -1;  // -1: it does not run
+    Instant started{};
+    Instant next_try{};
+    Duration pause{};
+    int log = -1;  // the end of the pipe that we read; -1: none. Its owner is the EtcdService
+
+    friend bool operator==(const Saved&, const Saved&) = default;
+  };
+  static constexpr Duration kLongestPause = std::chrono::seconds(30);  // between two starts
+
   // Stops etcd and waits until it has ended.
   ~EtcdService();
   EtcdService(const EtcdService&) = delete;
@@ -43,9 +57,14 @@ class EtcdService {
   // Another engine has taken over and begins with the least reach, as after a start. An etcd that
   // already has more keeps it: it has run since the engine before had compared its content.
   void on_new_engine() { engine_begins_ = true; }
+  // What it has written so far has been passed on.
+  Saved saved();
+  // Of the keeper before this one, once. REQUIRES: hear_through().
+  void resume(const Saved& saved);
   // Starts it if it is due.
   void step(Instant now);
   Instant next_step() const { return wanted() && pid_ <= 0 ? next_try_ : kNever; }
+  pid_t pid() const { return pid_; }  // -1: it does not run
   // Call it when a child process has ended; it checks whether that was etcd.
   void look_for_end(Instant now);
 

@@ -3,9 +3,12 @@
 #include "keeper/etcd_service.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -75,6 +78,32 @@ TEST_F(EtcdServiceTest, ANewEngineThatStopsItFirstDoes) {
   etcd_->on_new_engine();
   want(EtcdReach::kOff);
   want(EtcdReach::kOwnHost);
+  EXPECT_EQ(starts(), 2u);
+}
+
+// The next keeper: here in the same process, so that what it takes over must be let go of.
+TEST_F(EtcdServiceTest, GoesOnUnderAnotherKeeper) {
+  want(EtcdReach::kCluster);
+  etcd_->on_new_engine();
+  const EtcdService::Saved saved = etcd_->saved();
+  EXPECT_EQ(saved.reach, EtcdReach::kCluster);
+  EXPECT_TRUE(saved.engine_begins);
+  ASSERT_GT(saved.pid, 1);
+  EXPECT_EQ(saved.started, now_);
+  EXPECT_EQ(saved.log, -1);
+  const auto next = std::make_unique<EtcdService>(config_, settings::EngineAccount{});
+  next->resume(saved);
+  EXPECT_EQ(next->saved(), saved);
+  next->want(EtcdReach::kOwnHost, now_);
+  next->want(EtcdReach::kCluster, now_);
+  next->step(now_ + std::chrono::minutes(2));
+  EXPECT_EQ(starts(), 1u) << "a new engine begins with less";
+  EXPECT_EQ(next->next_step(), kNever);
+  ASSERT_EQ(::kill(saved.pid, SIGKILL), 0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(saved.pid), &ended, WEXITED | WNOWAIT), 0);
+  next->look_for_end(now_);
+  next->step(now_ + std::chrono::minutes(2));
   EXPECT_EQ(starts(), 2u);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,10 +10,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "keeper/sealed_file.h"
 #include "privsep/estate_line.h"
 #include "privsep/heir_facts.h"
 
@@ -22,18 +23,6 @@ namespace paravane::keeper {
 namespace {
 
 constexpr int kNotExecuted = 127;
-
-// Nothing can change the settings under the heir, nor does it read a file that has changed since.
-Result<UniqueFd> seal_text(const std::string& text) {
-  UniqueFd file(::memfd_create("paravaned.toml", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  const auto size = static_cast<ssize_t>(text.size());
-  if (!file || ::write(file.get(), text.data(), text.size()) != size ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) !=
-          0) {
-    return fail_by_system(Errc::kIo, "cannot pass on the settings", errno);
-  }
-  return file;
-}
 
 // In the child, where another thread's locks are held for ever: system calls alone. `from`: what
 // becomes 3 to 6; -1: closed.
@@ -56,6 +45,13 @@ bool place_descriptors(std::array<int, 4> from) {
   return ::close_range(static_cast<unsigned>(first_free), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
+// Likewise. By its descriptor, so that it is that file whatever has its name; but a script has to
+// be found by its name.
+void execute(int program, const char* path, char* const* arguments) {
+  ::execveat(program, "", arguments, environ, AT_EMPTY_PATH);
+  if (errno == ENOENT) ::execv(path, arguments);
+}
+
 }  // namespace
 
 std::filesystem::path own_program() {
@@ -74,6 +70,9 @@ std::string print_end(int wait_status) {
 
 Result<StartedHeir> start_heir(const HeirStart& start) {
   if (start.program.empty()) return fail(Errc::kIo, "the path of paravaned is unknown");
+  const std::string cannot = fmt::format("cannot execute {}: ", start.program.string());
+  UniqueFd program(::open(start.program.c_str(), O_PATH | O_CLOEXEC));
+  if (!program) return fail(Errc::kIo, cannot + std::strerror(errno), errno);
   auto link = privsep::ProcessLink::make();
   if (!link) return std::unexpected(link.error());
   auto line = privsep::EstateLine::make();
@@ -82,7 +81,7 @@ Result<StartedHeir> start_heir(const HeirStart& start) {
   std::vector<std::string> words{start.program.string(), "--heir",
                                  std::to_string(privsep::kHeirProtocol)};
   if (!start.config_file.empty()) {
-    auto sealed = seal_text(start.config_text);
+    auto sealed = make_sealed_file("paravaned.toml", std::as_bytes(std::span(start.config_text)));
     if (!sealed) return std::unexpected(sealed.error());
     config = std::move(*sealed);
     words.insert(words.end(), {"--config", start.config_file});
@@ -93,20 +92,24 @@ Result<StartedHeir> start_heir(const HeirStart& start) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   auto& [keepers, heirs] = *link;
-  const std::string cannot = fmt::format("cannot execute {}: ", start.program.string());
   const pid_t child = ::fork();
   if (child == 0) {
+    // Out of the way of those that get their numbers.
+    const int file = ::fcntl(program.get(), F_DUPFD_CLOEXEC, privsep::kHeirHolderFd + 1);
     if (!place_descriptors({heirs.fd(), (*line)[1].get(), config.get(), start.holder_line.get()})) {
       ::_exit(kNotExecuted);
     }
-    ::execv(arguments[0], arguments.data());
+    execute(file, arguments[0], arguments.data());
     const char* const why = std::strerror(errno);  // NOLINT(concurrency-mt-unsafe): one thread
     privsep::ProcessLink(UniqueFd(privsep::kHeirLinkFd))
         .send({.kind = privsep::Note::Kind::kCannot, .text = cannot + why});
     ::_exit(kNotExecuted);
   }
   if (child < 0) return fail_by_system(Errc::kIo, "fork", errno);
-  return StartedHeir{.pid = child, .link = std::move(keepers), .estate = std::move((*line)[0])};
+  return StartedHeir{.pid = child,
+                     .link = std::move(keepers),
+                     .estate = std::move((*line)[0]),
+                     .program = std::move(program)};
 }
 
 }  // namespace paravane::keeper

@@ -1,5 +1,7 @@
 // start_heir() executes the program of the daemon, as it is on disk now, as an heir: a new engine
-// that waits for what the running one leaves (privsep/heir_facts.h has its descriptors).
+// that waits for what the running one leaves (privsep/heir_facts.h has its descriptors). The file
+// stays open, so that the keeper can become the same program (keeper/keeper_exec.h), whatever has
+// the file's name by then.
 //
 // One thread. Does not wait for the program.
 
@@ -33,6 +35,7 @@ struct StartedHeir {
   pid_t pid;
   privsep::ProcessLink link;  // the keeper's side
   UniqueFd estate;            // the engine's side of the estate line
+  UniqueFd program;           // the file that it executes
 };
 
 // A program that cannot be executed says so by its link (kCannot), and ends. Errors: kIo.

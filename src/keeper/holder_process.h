@@ -24,7 +24,11 @@ class HolderProcess {
   using Body = std::function<int(UniqueFd keeper)>;
   static Result<HolderProcess> start(const Body& body);
 
+  // One that the program before this one in this process has started.
+  HolderProcess(pid_t pid, UniqueFd line) : pid_(pid), line_(std::move(line)) {}
+
   pid_t pid() const { return pid_; }
+  int line() const { return line_.get(); }  // stays ours
 
   // A line over which an engine puts parcels; its side. The holder hears it in place of the one
   // before it. Errors: kIo.
@@ -40,8 +44,6 @@ class HolderProcess {
   void close() { line_.reset(); }
 
  private:
-  HolderProcess(pid_t pid, UniqueFd line) : pid_(pid), line_(std::move(line)) {}
-
   pid_t pid_;
   UniqueFd line_;
 };

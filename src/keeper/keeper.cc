@@ -1,9 +1,11 @@
 #include "keeper/keeper.h"
 
+#include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -14,8 +16,10 @@
 #include "base/signals.h"
 #include "base/version.h"
 #include "keeper/heir_start.h"
+#include "keeper/keeper_exec.h"
+#include "keeper/orphans.h"
 #include "privsep/dialer.h"
-#include "privsep/estate_line.h"
+#include "privsep/heir_facts.h"
 #include "privsep/machine_line.h"
 #include "privsep/roce_port_note.h"
 #include "settings/config_file.h"
@@ -23,15 +27,8 @@
 namespace paravane::keeper {
 namespace {
 
-// A compromised engine, or a process that it passed the line to, may send more than the service
-// manager should receive, and endlessly.
-constexpr int kNotesAtOnce = 64;
 constexpr int kMostHolders = 10;
 constexpr auto kPause = std::chrono::milliseconds(10);
-
-Instant now() {
-  return std::chrono::steady_clock::now();
-}
 
 ExitStatus judge(int wait_status) {
   if (WIFEXITED(wait_status)) return static_cast<ExitStatus>(WEXITSTATUS(wait_status));
@@ -61,10 +58,12 @@ Keeper::Keeper(pid_t engine, privsep::ProcessLink link, Notifier notifier, Setti
       engine_watch_(settings_.watchdog, Succession::kLongest) {}
 
 ExitStatus Keeper::run() {
+  adopt_orphans();
   if (Status watching = watch(); !watching) {
     log::error("cannot start: {}", watching.error().message);
     return ExitStatus::kFailed;  // and the engine ends with us
   }
+  if (before_) take_up();
   while (!ended_) {
     if (const Result<int> ran = loop_->poll(pause()); !ran) {
       log::error("keeper: {}", ran.error().message);
@@ -76,6 +75,7 @@ ExitStatus Keeper::run() {
     give_roce_ports();
     succession_.step(now());
     stop_when_certain();
+    change_program();
     watch_engine();
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
@@ -112,6 +112,91 @@ Status Keeper::watch() {
   return loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
 }
 
+void Keeper::resume(KeeperRecord record, std::string refused) {
+  told_ready_ = record.told_ready;
+  log_level_ = record.log_level;
+  holders_ended_ = static_cast<int>(record.holders_ended);
+  succession_.resume(record.succession, now());
+  before_ = std::move(record);
+  refused_ = std::move(refused);
+}
+
+void Keeper::take_up() {
+  const KeeperRecord before = std::move(*before_);
+  before_.reset();
+  etcd_.resume(before.etcd);
+  if (switches_ && before.switches) switches_->resume(*before.switches, now());
+  if (refused_.empty()) {
+    log::info("the keeper was replaced: {} by {}", before.version, kVersion);
+    tell_version();
+  } else {
+    stay(refused_);
+  }
+  // The news of a child's end may have come to the program before.
+  look_for_ends();
+}
+
+// Between two engines' requests: there is no socket that is being made, no RoCE port that the
+// engine has, and no heir.
+KeeperRecord Keeper::record() {
+  KeeperRecord record{.version = kVersion,
+                      .program = settings_.program.string(),
+                      .config_file = settings_.file,
+                      .config_text = settings_.text,
+                      .account = settings_.account,
+                      .log_level = log_level_,
+                      .told_ready = told_ready_,
+                      .engine = {.pid = engine_, .line = link_.fd()},
+                      .holder = {},
+                      .holders_ended = static_cast<std::uint32_t>(holders_ended_),
+                      .succession = succession_.saved(),
+                      .etcd = etcd_.saved(),
+                      .switches = {}};
+  if (holding_.holder)
+    record.holder = {.pid = holding_.holder->pid(), .line = holding_.holder->line()};
+  if (switches_) record.switches = switches_->saved();
+  return record;
+}
+
+void Keeper::replace_keeper(std::uint32_t form) {
+  if (form == privsep::kKeeperRecord) {
+    is_to_change_ = true;
+  } else {
+    stay(
+        fmt::format("paravaned {} reads another form of what the keeper leaves ({}; this one "
+                    "writes {})",
+                    succession_.saved().version, form, privsep::kKeeperRecord));
+  }
+}
+
+// Before the first note of the new engine is read, which would be answered by half.
+void Keeper::change_program() {
+  const bool is_to_tell = std::exchange(is_to_tell_, false);
+  if (!std::exchange(is_to_change_, false) || is_stopping_ || told_stopping_ || ended_) {
+    if (is_to_tell) tell_version();
+    return;
+  }
+  if (settings_.watchdog != Duration{}) notifier_.watchdog();
+  if (settings_.flush_log) settings_.flush_log();
+  stay(keeper::replace_keeper(engines_program_, record()).message);
+}
+
+void Keeper::stay(const std::string& cause) {
+  is_to_tell_ = false;
+  stays_because_ = cause;
+  log::error(
+      "the keeper stays paravaned {}: {}. The new engine serves, and nothing is lost. To replace "
+      "the keeper, repeat the upgrade (paravane daemon upgrade), or restart paravaned when its VMs "
+      "are shut down",
+      kVersion, cause);
+  tell_version();
+}
+
+void Keeper::tell_version() const {
+  const std::string cause = stays_because_.empty() ? "" : " " + stays_because_;
+  link_.send({.kind = privsep::Note::Kind::kKeeper, .text = kVersion + cause});
+}
+
 // Another one forgets what the last engine has asked for, so its successor is not answered.
 void Keeper::make_sockets() {
   sockets_ = std::make_unique<SocketMaker>(
@@ -130,7 +215,7 @@ void Keeper::on_signal() {
   if (!number) return;
   switch (*number) {
     case SIGHUP: reload_log_level(); return;
-    case SIGCHLD: look_for_end(); return;
+    case SIGCHLD: look_for_ends(); return;
     default:
       succession_.give_up("the daemon is stopping", now());
       is_stopping_ = true;
@@ -179,10 +264,16 @@ void Keeper::give_roce_ports() {
   }
 }
 
-void Keeper::look_for_end() {
+void Keeper::look_for_ends() {
   etcd_.look_for_end(now());
   look_for_holders_end();
   look_for_heirs_end();
+  look_for_engines_end();
+  bury_orphans(std::array{etcd_.pid(), holding_.holder ? holding_.holder->pid() : 0,
+                          heir_ ? heir_->pid : 0, engine_});
+}
+
+void Keeper::look_for_engines_end() {
   int status = 0;
   if (engine_ == 0 || ::waitpid(engine_, &status, WNOHANG) != engine_) return;
   on_notes();  // its last ones
@@ -264,22 +355,6 @@ void Keeper::look_for_over() {
   if (succession_.is_over()) ended_ = ExitStatus::kFailed;
 }
 
-void Keeper::look_for_heirs_end() {
-  int status = 0;
-  if (!heir_) return;
-  if (::waitpid(heir_->pid, &status, WNOHANG) != heir_->pid) return on_heir_notes();
-  heir_->pid = 0;
-  on_heir_notes();  // its last ones
-  close_heir();
-  succession_.on_heir_ended(settings_.program.string() + " " + print_end(status), now());
-  look_for_over();
-}
-
-void Keeper::close_heir() {
-  loop_->unwatch(heir_->link.fd());
-  heir_.reset();
-}
-
 void Keeper::on_notes() {
   Heard heard;
   for (int i = 0; i < kNotesAtOnce && take_note(heard); ++i) continue;
@@ -328,6 +403,7 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kSwitchNews:
     case privsep::Note::Kind::kRocePort:
     case privsep::Note::Kind::kTellTurns:
+    case privsep::Note::Kind::kKeeper:
     case privsep::Note::Kind::kHolder: break;  // not the engine's to say
     case privsep::Note::Kind::kUpgrade:
     case privsep::Note::Kind::kHeirReady:
@@ -339,95 +415,6 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kResume: succession_.on_engine_note(**note, now()); break;
   }
   return true;
-}
-
-// Without a pause afterwards, in which VMs would stand still: an heir lives for seconds.
-void Keeper::on_heir_notes() {
-  for (int i = 0; i < kNotesAtOnce && heir_; ++i) {
-    const auto note = heir_->link.receive();
-    if (!note) loop_->unwatch(heir_->link.fd());
-    if (!note || !*note) break;
-    succession_.on_heir_note(**note, now());
-  }
-}
-
-Status Keeper::start_heir(const Crash* crash) {
-  HeirStart start{.program = settings_.program,
-                  .config_file = settings_.file,
-                  .config_text = settings_.text,
-                  .holder_line = {},
-                  .crash = crash != nullptr ? std::optional(*crash) : std::nullopt};
-  UniqueFd kept;
-  if (holding_.holder) {
-    auto line = HolderProcess::make_engine_line();
-    if (!line) return std::unexpected(line.error());
-    start.holder_line = std::move((*line)[0]);
-    kept = std::move((*line)[1]);
-  }
-  auto started = keeper::start_heir(start);
-  if (!started) return std::unexpected(started.error());
-  heir_.emplace(Heir{.pid = started->pid,
-                     .link = std::move(started->link),
-                     .estate = std::move(started->estate),
-                     .kept = std::move(kept)});
-  return loop_->watch(heir_->link.fd(), EPOLLIN, [this](std::uint32_t) { on_heir_notes(); });
-}
-
-bool Keeper::tell_heir(const privsep::Note& note) {
-  return heir_ && heir_->link.send(note);
-}
-
-bool Keeper::give_estate_line(const privsep::Note& note) {
-  if (!heir_) return false;
-  const UniqueFd line = std::move(heir_->estate);  // the keeper has no side of it afterwards
-  return link_.send(note, line);
-}
-
-bool Keeper::give_what_is_held() {
-  if (!heir_) return false;
-  UniqueFd line = std::move(heir_->estate);
-  if (holding_.holder && holding_.holder->give(line)) return true;
-  log::error("what was kept of the engine is lost, and VMs that run lose their adapter");
-  return privsep::EstateLine(std::move(line)).end(now()).has_value();
-}
-
-// Its end is reported by SIGCHLD afterwards.
-bool Keeper::is_heir_alive() {
-  siginfo_t ended{};
-  if (!heir_ || heir_->pid == 0) return false;
-  const auto pid = static_cast<id_t>(heir_->pid);
-  return ::waitid(P_PID, pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
-}
-
-void Keeper::kill_engine() {
-  stop_engine(SIGKILL);
-}
-
-void Keeper::kill_heir() {
-  if (!heir_ || heir_->pid == 0) return;
-  heir_->estate.reset();
-  if (::kill(heir_->pid, SIGKILL) == 0) return;
-  // As in stop_engine().
-  loop_->unwatch(heir_->link.fd());
-  heir_->link.close();
-}
-
-void Keeper::succeed() {
-  if (!heir_) return;
-  loop_->unwatch(link_.fd());
-  loop_->unwatch(heir_->link.fd());
-  engine_ = heir_->pid;
-  link_ = std::move(heir_->link);
-  if (holding_.holder) holding_.holder->hear_engine(heir_->kept);
-  heir_.reset();
-  make_sockets();
-  if (switches_) switches_->take_back_all();
-  etcd_.on_new_engine();
-  const Status watched = loop_->watch(link_.fd(), EPOLLIN, [this](std::uint32_t) { on_notes(); });
-  if (!watched) log::error("keeper: {}", watched.error().message);
-  if (!log_level_.empty()) {
-    link_.send({.kind = privsep::Note::Kind::kLogLevel, .text = log_level_});
-  }
 }
 
 void Keeper::reload_log_level() {

@@ -6,13 +6,17 @@
 // hangs, if there is a watchdog (keeper/engine_watch.h). It also performs the
 // tasks that the engine has no permission for. These are to create sockets to other hosts, create
 // and repair the distributed switches, read the hardware inventory, and run etcd. It exits when the
-// engine has ended, unless another engine has taken over from it (keeper/succession.h).
+// engine has ended, unless another engine has taken over from it (keeper/succession.h). After an
+// upgrade it is replaced by the new engine's program, in the same process (keeper/keeper_exec.h).
 
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +27,7 @@
 #include "keeper/engine_watch.h"
 #include "keeper/etcd_service.h"
 #include "keeper/holder_process.h"
+#include "keeper/keeper_record.h"
 #include "keeper/notify.h"
 #include "keeper/socket_maker.h"
 #include "keeper/succession.h"
@@ -44,6 +49,8 @@ class Keeper : private SuccessionHands {
     std::filesystem::path
         program{};        // of the daemon, for an engine that takes over; empty: unknown
     Duration watchdog{};  // of the service manager (keeper/notify.h); zero: none
+    // Has the lines of the log written, for a bounded time: another program will forget them.
+    std::function<void()> flush_log{};
   };
   // `switches` creates them when the engine asks; null: not supported. `machine`, likewise,
   // reads the hardware inventory of this host.
@@ -52,10 +59,20 @@ class Keeper : private SuccessionHands {
          std::unique_ptr<LocalSwitches> switches = nullptr,
          std::unique_ptr<privsep::MachineLooker> machine = nullptr, Holding holding = {});
 
+  // Goes on where the keeper before this one was; before run(). The arguments of the constructor
+  // are of that record. `refused`: why the program that this one was replaced by could not read it;
+  // empty: this one replaces another.
+  void resume(KeeperRecord record, std::string refused);
+
   // Returns the engine's exit status when it has ended, and no other takes its place.
   ExitStatus run();
 
  private:
+  // A compromised engine, or a process that it passed the line to, may send more than the service
+  // manager should receive, and endlessly.
+  static constexpr int kNotesAtOnce = 64;
+
+  static Instant now() { return std::chrono::steady_clock::now(); }
   Status watch();
   void on_signal();
   void stop_engine(int number);
@@ -73,7 +90,8 @@ class Keeper : private SuccessionHands {
   bool take_note(Heard& heard);
   void reload_log_level();
   void give_roce_ports();
-  void look_for_end();
+  void look_for_ends();
+  void look_for_engines_end();
   void look_for_heirs_end();
   void look_for_over();
   void look_for_holders_end();
@@ -83,7 +101,12 @@ class Keeper : private SuccessionHands {
   Crash crash_of(int wait_status);
   void make_sockets();
   void close_heir();
-  // ---- SuccessionHands ----
+  void take_up();
+  KeeperRecord record();
+  void change_program();
+  void stay(const std::string& cause);
+  void tell_version() const;
+  // ---- SuccessionHands (keeper_heir.cc) ----
   Status start_heir(const Crash* crash) override;
   bool tell_engine(const privsep::Note& note) override { return link_.send(note); }
   bool tell_heir(const privsep::Note& note) override;
@@ -93,6 +116,7 @@ class Keeper : private SuccessionHands {
   void kill_engine() override;
   void kill_heir() override;
   void succeed() override;
+  void replace_keeper(std::uint32_t form) override;
   void answer(std::string_view id, Result<UniqueFd> socket) const;
   std::optional<Duration> pause() const;
 
@@ -121,11 +145,18 @@ class Keeper : private SuccessionHands {
     privsep::ProcessLink link;
     UniqueFd estate;  // the other side of its estate line, until it is given
     UniqueFd kept;    // the holder's side of its line, until it is the engine
+    UniqueFd program;
   };
   std::optional<Heir> heir_;
   std::string log_level_;  // empty: as at the start
   bool is_stopping_ = false;
-  int stop_signal_ = 0;  // to be passed on; 0: none
+  int stop_signal_ = 0;                 // to be passed on; 0: none
+  std::optional<KeeperRecord> before_;  // until watch()
+  std::string refused_;
+  UniqueFd engines_program_;  // of an engine that took over
+  bool is_to_change_ = false;
+  bool is_to_tell_ = false;    // its version, to an engine that does not know what it will be
+  std::string stays_because_;  // empty: it did not have to
 };
 
 }  // namespace paravane::keeper

@@ -36,6 +36,8 @@ class CountingMaker final : public LocalSwitches {
   std::vector<OpenedRocePort> take_opened_ports() override { return {}; }
   void take_back(const OpenedRocePort& /*port*/) override {}
   void take_back_all() override {}
+  ethernet::KnownNics known() const override { return {}; }
+  void know(ethernet::KnownNics /*nics*/) override {}
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:

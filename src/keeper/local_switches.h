@@ -9,6 +9,7 @@
 
 #include "base/ipv4_interface.h"
 #include "ethernet/link_news.h"
+#include "ethernet/switch_links.h"
 #include "keeper/roce_ports.h"
 #include "privsep/switch_maker.h"
 
@@ -24,6 +25,10 @@ class LocalSwitches : public privsep::SwitchMaker {
   virtual void take_back(const OpenedRocePort& port) = 0;
   // Another engine runs, which has none of the ports: the next plan opens all again.
   virtual void take_back_all() = 0;
+  // NICs as they were last seen, by the names that plans give them. With it, those that were
+  // renamed are found by another process, too.
+  virtual ethernet::KnownNics known() const = 0;
+  virtual void know(ethernet::KnownNics nics) = 0;
   // The interfaces whose changes may mean that the switches no longer match the last plan.
   virtual const ethernet::LinkFilter& about() const = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -14,6 +15,20 @@ using privsep::Note;
 
 Succession::Succession(SuccessionHands& hands, std::string version)
     : hands_(hands), version_(std::move(version)) {}
+
+Succession::Saved Succession::saved() const {
+  return {.version = version_,
+          .earliest = earliest_,
+          .recoveries = recoveries_,
+          .last_recovery = last_recovery_};
+}
+
+void Succession::resume(const Saved& saved, Instant now) {
+  version_ = saved.version;
+  earliest_ = std::min(saved.earliest, now + kApart);
+  recoveries_ = std::min(saved.recoveries, kMostRecoveries);
+  last_recovery_ = std::min(saved.last_recovery, now);
+}
 
 void Succession::on_engine_note(const Note& note, Instant now) {
   if (note.kind == Note::Kind::kUpgrade && step_ == Step::kIdle) return ask(note, now);
@@ -28,7 +43,11 @@ void Succession::on_heir_note(const Note& note, Instant now) {
   if (note.kind == Note::Kind::kHeirReady && step_ == Step::kReviving) {
     return on_ready_to_recover(note.text, now);
   }
-  if (note.kind == Note::Kind::kTaken && step_ == Step::kRecovering) return serve_with_heir();
+  if (note.kind == Note::Kind::kTaken && step_ == Step::kRecovering) {
+    // Of one that has ended, the news comes, and the next one is started.
+    if (hands_.is_heir_alive()) serve_with_heir();
+    return;
+  }
   if (note.kind == Note::Kind::kTaken && step_ == Step::kHandingOver) return on_taken(now);
   if (note.kind == Note::Kind::kCannot &&
       (step_ == Step::kStarting || step_ == Step::kHandingOver)) {
@@ -64,6 +83,7 @@ void Succession::on_ready(const std::string& text, Instant now) {
   if (!facts) return fail_with(facts.error().message);
   if (only_check_) return end_heir("checked " + privsep::print(*facts));
   heirs_version_ = facts->version;
+  heirs_record_ = facts->keeper_record;
   step_ = Step::kHandingOver;
   deadline_ = now + kToHandOver;
   if (!hands_.give_estate_line({.kind = Note::Kind::kHandOver, .text = privsep::print(*facts)})) {
@@ -85,6 +105,7 @@ bool Succession::on_engine_ended(const Crash& crash, bool may_go_on, Instant now
     case Step::kLettingGo:
       log::info("the engine was replaced: {} by {}", version_, heirs_version_);
       serve_with_heir();
+      hands_.replace_keeper(heirs_record_);
       return true;
     case Step::kLost: may_go_on = true; break;  // it was told to exit
     case Step::kStarting:

@@ -12,6 +12,7 @@
 //     <-------------- kLetGo
 //     exits
 //                          kGo -------------------------->
+//                          becomes the heir's program
 //
 // Until kTaken an upgrade can fail: the heir is ended, and only then the engine is told to go on.
 // After kTaken it can only succeed: the engine is ended, and only then the heir is told to go.
@@ -29,6 +30,8 @@
 //
 // Either engine may be compromised. A note that comes in another step is ignored, and upgrades are
 // begun at most once in kApart, however often they are asked for.
+//
+// saved() and resume() carry what must not begin anew when the keeper is replaced.
 //
 // One thread. Reads no clock.
 
@@ -71,6 +74,9 @@ class SuccessionHands {
   virtual void kill_heir() = 0;
   // The heir is the engine from now on.
   virtual void succeed() = 0;
+  // After that, if it was an upgrade: the keeper is to be replaced by the heir's program, which
+  // reads that form of its record (privsep::kKeeperRecord).
+  virtual void replace_keeper(std::uint32_t form) = 0;
 };
 
 class Succession {
@@ -88,6 +94,16 @@ class Succession {
   // and all recoveries that may follow.
   static constexpr Duration kLongest =
       kToStart + kToHandOver + kToLetGo + kMostRecoveries * 2 * kToStart;
+
+  // Between two upgrades.
+  struct Saved {
+    std::string version;  // of the engine
+    Instant earliest{};   // of the next upgrade
+    int recoveries{};     // in a row
+    Instant last_recovery{};
+
+    friend bool operator==(const Saved&, const Saved&) = default;
+  };
 
   // `version`: of the engine that runs. `hands` outlives us.
   Succession(SuccessionHands& hands, std::string version);
@@ -110,6 +126,10 @@ class Succession {
 
   void step(Instant now);
   Instant next_step() const { return deadline_; }
+  // REQUIRES: !is_busy().
+  Saved saved() const;
+  void resume(const Saved& saved, Instant now);
+
   // Whether the engine may be replaced soon; a signal for it has to wait.
   bool is_busy() const { return step_ >= Step::kStarting && step_ <= Step::kRecovering; }
 
@@ -144,6 +164,7 @@ class Succession {
   SuccessionHands& hands_;
   std::string version_;  // of the engine
   std::string heirs_version_;
+  std::uint32_t heirs_record_ = 0;  // that it reads
   Step step_ = Step::kIdle;
   Instant deadline_ = kNever;
   Instant earliest_{};  // of the next upgrade

@@ -40,6 +40,9 @@ class FakeHands final : public SuccessionHands {
   void kill_engine() override { done.emplace_back("kill engine"); }
   void kill_heir() override { done.emplace_back("kill heir"); }
   void succeed() override { done.emplace_back("succeed"); }
+  void replace_keeper(std::uint32_t form) override {
+    done.push_back("replace keeper " + std::to_string(form));
+  }
 
   std::vector<std::string> take() { return std::exchange(done, {}); }
 
@@ -87,7 +90,7 @@ class SuccessionTest : public testing::Test {
   }
   void come_to_ready() {
     ask();
-    heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+    heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
     hands_.done.clear();
   }
   void come_to_taken() {
@@ -104,12 +107,12 @@ class SuccessionTest : public testing::Test {
 TEST_F(SuccessionTest, ReplacesTheEngine) {
   ask();
   EXPECT_THAT(hands_.take(), ElementsAre("start heir"));
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
-  EXPECT_THAT(hands_.take(), ElementsAre("engine: hand over 2.0.0 5 1"));
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
+  EXPECT_THAT(hands_.take(), ElementsAre("engine: hand over 2.0.0 5 1 1"));
   heir(Note::Kind::kTaken);
   EXPECT_THAT(hands_.take(), ElementsAre("engine: let go"));
   EXPECT_TRUE(engine_ends());
-  EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
+  EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed", "replace keeper 1"));
   EXPECT_FALSE(succession_.is_busy());
   EXPECT_EQ(succession_.next_step(), kNever);
 }
@@ -120,19 +123,20 @@ TEST_F(SuccessionTest, HasTheNewEngineReplacedAsWell) {
   pass(Succession::kApart);
   hands_.done.clear();
   ask();
-  heir(Note::Kind::kHeirReady, "3.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "3.0.0 5 1 1");
   heir(Note::Kind::kTaken);
   engine_ends();
-  EXPECT_THAT(hands_.take(), ElementsAre("start heir", "engine: hand over 3.0.0 5 1",
-                                         "engine: let go", "heir: go 2.0.0", "succeed"));
+  EXPECT_THAT(hands_.take(),
+              ElementsAre("start heir", "engine: hand over 3.0.0 5 1 1", "engine: let go",
+                          "heir: go 2.0.0", "succeed", "replace keeper 1"));
 }
 
 TEST_F(SuccessionTest, ChecksWithoutReplacing) {
   ask("check");
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   EXPECT_THAT(hands_.take(), ElementsAre("start heir", "kill heir"));
   heir_ends();
-  EXPECT_THAT(hands_.take(), ElementsAre("engine: resume checked 2.0.0 5 1"));
+  EXPECT_THAT(hands_.take(), ElementsAre("engine: resume checked 2.0.0 5 1 1"));
 }
 
 TEST_F(SuccessionTest, TellsTheEngineOnlyWhenTheHeirIsNoMore) {
@@ -152,7 +156,7 @@ TEST_F(SuccessionTest, TellsTheHeirOnlyWhenTheEngineIsNoMore) {
   pass(std::chrono::hours(1));
   EXPECT_THAT(hands_.take(), IsEmpty());
   EXPECT_TRUE(engine_ends());
-  EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
+  EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed", "replace keeper 1"));
 }
 
 TEST_F(SuccessionTest, FailsIfTheHeirCannotBeStarted) {
@@ -222,12 +226,24 @@ constexpr const char* kSegv = "start heir after it was killed by signal 11 (SEGV
 TEST_F(SuccessionTest, StartsAnotherEngineAfterACrash) {
   EXPECT_TRUE(engine_crashes());
   EXPECT_THAT(hands_.take(), ElementsAre(kSegv));
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   EXPECT_THAT(hands_.take(), ElementsAre("holder: give"));
   heir(Note::Kind::kTaken);
   EXPECT_THAT(hands_.take(), ElementsAre("heir: go 1.0.0", "succeed"));
   EXPECT_FALSE(succession_.is_busy());
   EXPECT_EQ(succession_.next_step(), kNever);
+}
+
+// It ends after it has said that it has all, and the keeper hears of its end first.
+TEST_F(SuccessionTest, DoesNotServeWithAnHeirThatHasEnded) {
+  EXPECT_TRUE(engine_crashes());
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give"));
+  hands_.heir = false;
+  heir(Note::Kind::kTaken);
+  EXPECT_THAT(hands_.take(), IsEmpty());
+  heir_ends();
+  EXPECT_THAT(hands_.take(), ElementsAre(kSegv));
 }
 
 TEST_F(SuccessionTest, AnEngineThatWasToldToStopHasNoSuccessor) {
@@ -240,10 +256,10 @@ TEST_F(SuccessionTest, TriesAgainIfTheNextEngineEnds) {
   EXPECT_TRUE(engine_crashes());
   heir_ends();
   EXPECT_THAT(hands_.take(), ElementsAre(kSegv, kSegv));
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   heir_ends();
   EXPECT_THAT(hands_.take(), ElementsAre("holder: give", kSegv));
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   heir(Note::Kind::kCannot, "no memory");
   EXPECT_THAT(hands_.take(), ElementsAre("holder: give", "kill heir"));
   heir_ends();
@@ -251,11 +267,11 @@ TEST_F(SuccessionTest, TriesAgainIfTheNextEngineEnds) {
   pass(Succession::kToStart);
   EXPECT_THAT(hands_.take(), ElementsAre("kill heir")) << "it does not answer";
   heir_ends();
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   pass(Succession::kToStart);
   EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "kill heir"));
   heir_ends();
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   heir(Note::Kind::kTaken);
   EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "heir: go 1.0.0", "succeed"));
 }
@@ -263,7 +279,7 @@ TEST_F(SuccessionTest, TriesAgainIfTheNextEngineEnds) {
 TEST_F(SuccessionTest, GivesUpIfTooManyEndInARow) {
   for (int i = 0; i < Succession::kMostRecoveries; ++i) {
     EXPECT_TRUE(engine_crashes());
-    heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+    heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
     heir(Note::Kind::kTaken);
   }
   EXPECT_FALSE(succession_.is_over());
@@ -276,9 +292,67 @@ TEST_F(SuccessionTest, GivesUpIfTooManyEndInARow) {
   for (int i = 0; i < Succession::kMostRecoveries && !succession_.is_over(); ++i) heir_ends();
   EXPECT_TRUE(succession_.is_over());
   hands_.done.clear();
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   pass(std::chrono::hours(1));
   EXPECT_THAT(hands_.take(), IsEmpty());
+}
+
+// The keeper is another program, and one limit is for both.
+TEST_F(SuccessionTest, GoesOnCountingInAnotherKeeper) {
+  for (int i = 0; i < Succession::kMostRecoveries; ++i) {
+    EXPECT_TRUE(engine_crashes());
+    heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
+    heir(Note::Kind::kTaken);
+  }
+  ask();
+  heir(Note::Kind::kHeirReady, "3.0.0 5 1 1");
+  heir(Note::Kind::kTaken);
+  engine_ends();
+  const Succession::Saved saved = succession_.saved();
+  EXPECT_EQ(saved.version, "3.0.0");
+  EXPECT_EQ(saved.earliest, now_ + Succession::kApart);
+  Succession next(hands_, "3.0.0");
+  next.resume(saved, now_);
+  EXPECT_EQ(next.saved(), saved);
+  next.on_engine_note({.kind = Note::Kind::kUpgrade, .text = ""}, now_);
+  EXPECT_EQ(next.next_step(), saved.earliest);
+  EXPECT_TRUE(next.on_engine_ended({.how = "was killed by signal 11 (SEGV)"}, true, now_));
+  EXPECT_TRUE(next.is_over());
+}
+
+// Its clock may be wrong, or its count.
+TEST_F(SuccessionTest, WaitsNoLongerForWhatAKeeperLeavesThanForItsOwn) {
+  succession_.resume({.version = "1.0.0",
+                      .earliest = now_ + std::chrono::hours(9),
+                      .recoveries = 1000,
+                      .last_recovery = now_ + std::chrono::hours(9)},
+                     now_);
+  ask();
+  EXPECT_EQ(succession_.next_step(), now_ + Succession::kApart);
+  EXPECT_EQ(succession_.saved().recoveries, Succession::kMostRecoveries);
+  EXPECT_EQ(succession_.saved().last_recovery, now_);
+}
+
+TEST_F(SuccessionTest, HasTheKeeperReplacedByAnUpgradeAlone) {
+  ask("check");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 7");
+  heir_ends();
+  pass(Succession::kApart);
+  ask();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 7");
+  heir(Note::Kind::kCannot, "no memory");
+  heir_ends();
+  pass(Succession::kApart);
+  engine_crashes();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 7");
+  heir(Note::Kind::kTaken);
+  EXPECT_THAT(hands_.take(), testing::Not(testing::Contains(HasSubstr("replace keeper"))));
+  pass(Succession::kApart);
+  ask();
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 8");
+  heir(Note::Kind::kTaken);
+  engine_ends();
+  EXPECT_EQ(hands_.take().back(), "replace keeper 8");
 }
 
 TEST_F(SuccessionTest, GivesUpIfNoEngineCanBeStarted) {
@@ -291,7 +365,7 @@ TEST_F(SuccessionTest, GivesUpIfNoEngineCanBeStarted) {
 TEST_F(SuccessionTest, StartsAnewWithoutAHolder) {
   hands_.holder = false;
   engine_crashes();
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   EXPECT_THAT(hands_.take(), ElementsAre(kSegv, "holder: give", "kill heir"));
 }
 
@@ -373,7 +447,7 @@ TEST_F(SuccessionTest, IgnoresWhatComesInTheWrongStep) {
   ask();
   hands_.done.clear();
   say_all_but({}, {Note::Kind::kHeirReady, Note::Kind::kCannot});
-  heir(Note::Kind::kHeirReady, "2.0.0 5 1");
+  heir(Note::Kind::kHeirReady, "2.0.0 5 1 1");
   hands_.done.clear();
   say_all_but({Note::Kind::kCannot}, {Note::Kind::kTaken, Note::Kind::kCannot});
   heir(Note::Kind::kTaken);
@@ -394,7 +468,7 @@ TEST_F(SuccessionTest, NeverHasTwoEnginesServe) {
     bool heir = false;
     for (int i = 0; i < 60 && (engine || one.is_busy()); ++i) {
       const auto kind = static_cast<Note::Kind>(15 + random() % 8);
-      const Note note{.kind = kind, .text = kind == Note::Kind::kHeirReady ? "2.0.0 5 1" : ""};
+      const Note note{.kind = kind, .text = kind == Note::Kind::kHeirReady ? "2.0.0 5 1 1" : ""};
       hands.heir = heir;
       switch (random() % 7) {
         case 0: one.on_engine_note({.kind = Note::Kind::kUpgrade, .text = {}}, now); break;

@@ -14,6 +14,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ethernet/switch_links.h"
@@ -51,6 +52,8 @@ class SwitchBuilder final : public LocalSwitches {
   std::vector<OpenedRocePort> take_opened_ports() override { return roce_ports_.take_opened(); }
   void take_back(const OpenedRocePort& port) override { roce_ports_.take_back(port); }
   void take_back_all() override { roce_ports_.take_back_all(); }
+  ethernet::KnownNics known() const override { return last_.known; }
+  void know(ethernet::KnownNics nics) override { last_.known = std::move(nics); }
   const ethernet::LinkFilter& about() const override { return about_; }
 
  private:

@@ -41,6 +41,21 @@ std::string SwitchFollower::answer(std::string_view plan, Instant now) {
   return report;
 }
 
+auto SwitchFollower::saved() const -> Saved {
+  return {.number = number_, .plan = plan_, .untold = untold_, .known = switches_->known()};
+}
+
+void SwitchFollower::resume(Saved saved, Instant now) {
+  number_ = std::move(saved.number);
+  untold_ = std::move(saved.untold);
+  switches_->know(std::move(saved.known));
+  if (!saved.plan) return;
+  follow(true);
+  static_cast<void>(make(*saved.plan));
+  take_back_all();
+  looked_ = now;
+}
+
 privsep::SwitchReport SwitchFollower::make(const privsep::SwitchPlan& plan) {
   plan_ = plan;
   privsep::SwitchReport report = switches_->make(plan);

@@ -31,6 +31,14 @@ class SwitchFollower final : private privsep::SwitchMaker {
   static constexpr Duration kApart = std::chrono::seconds(1);          // between two runs
   static constexpr Duration kSlow = std::chrono::seconds(30);          // without a notification
 
+  // What must not be forgotten when the keeper is replaced.
+  struct Saved {
+    std::string number{};                       // of the plan
+    std::optional<privsep::SwitchPlan> plan{};  // nullopt: there is nothing to follow
+    std::vector<model::MendedLink> untold{};
+    ethernet::KnownNics known{};
+  };
+
   // `always`: follow also while the plan has no switch, for the sake of an address that this host
   // should have. `tell` sends the text of a report to the engine; false: it could not be sent now.
   // `loop` outlives us.
@@ -40,6 +48,11 @@ class SwitchFollower final : private privsep::SwitchMaker {
 
   // Applies a plan and returns the report, both as texts of messages. The plan is untrusted.
   std::string answer(std::string_view plan, Instant now);
+
+  Saved saved() const;
+  // Of the keeper before this one: applies the plan at once. The engine is told of it when it sends
+  // its own plan, or something else changes.
+  void resume(Saved saved, Instant now);
 
   // When step() has something to do; kNever: not until a notification arrives.
   Instant next_step() const;

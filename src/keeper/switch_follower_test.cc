@@ -39,9 +39,12 @@ class CountingSwitches final : public LocalSwitches {
   std::vector<OpenedRocePort> take_opened_ports() override { return {}; }
   void take_back(const OpenedRocePort& /*port*/) override {}
   void take_back_all() override {}
+  ethernet::KnownNics known() const override { return nics; }
+  void know(ethernet::KnownNics known) override { nics = std::move(known); }
   const ethernet::LinkFilter& about() const override { return filter; }
 
   int times = 0;
+  ethernet::KnownNics nics;
   privsep::SwitchReport report{.switches = {{.name = "lan"}}};
   ethernet::LinkFilter filter{.names = {"nic"}};
 };
@@ -266,6 +269,24 @@ TEST_F(FollowedSwitches, FollowAnUplinkThatGoesComesAndIsRenamed) {
   expect_told("problem nic: it was renamed to ens5");
   expect_soon("link show dev ens5", ",UP");
   expect_soon("link show dev ens5", "master pvs-lan ");
+}
+
+TEST_F(FollowedSwitches, AreFollowedByAnotherKeeper) {
+  start();
+  ASSERT_TRUE(network_.ip("link set nic down && ip link set nic name ens5"));
+  expect_soon("link show dev ens5", "master pvs-lan ");
+  settle();
+  const SwitchFollower::Saved saved = follower_->saved();
+  EXPECT_EQ(saved.number, "1");
+  follow(std::make_unique<SwitchBuilder>(
+      SwitchBuilderConfig{.mark = "paravane:1:", .uplinks = {"nic"}, .tap_access = {}}));
+  ASSERT_TRUE(network_.ip("link set ens5 nomaster"));
+  follower_->resume(saved, now());
+  EXPECT_TRUE(network_.ip_shows("link show dev ens5", "master pvs-lan ")) << "at once";
+  EXPECT_THAT(told_, IsEmpty());
+  ASSERT_TRUE(network_.ip("link set ens5 nomaster"));
+  expect_soon("link show dev ens5", "master pvs-lan ");
+  expect_told("1 paravane-switch-report 1;");
 }
 
 TEST_F(FollowedSwitches, TellWhatAnotherProgramHasTaken) {

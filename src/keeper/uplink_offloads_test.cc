@@ -14,7 +14,7 @@ namespace {
 using testing::IsEmpty;
 
 // A switch with an uplink, and an adapter in it that has a RoCE port.
-privsep::SwitchPlan native_plan() {
+privsep::SwitchPlan plan_with_port() {
   return {.switches = {{.name = "lan", .uplink = "nic", .vlans = {0}}},
           .taps = {{.vm = "db1", .adapter = 1, .vds = "lan"}},
           .roce_ports = {{.vm = "db1", .adapter = 1}}};
@@ -42,16 +42,16 @@ class UplinkOffloadsTest : public testing::Test {
 };
 
 TEST_F(UplinkOffloadsTest, AnUplinkOfRocePortsDoesNotCutUdpApart) {
-  const privsep::SwitchReport report = make(offloads_, native_plan());
+  const privsep::SwitchReport report = make(offloads_, plan_with_port());
   EXPECT_EQ(ethernet::cuts_udp("nic"), false);
   EXPECT_THAT(report.mended, IsEmpty()) << "another program did nothing";
   EXPECT_THAT(report.switches[0].problems, IsEmpty());
 }
 
 TEST_F(UplinkOffloadsTest, WhatAnotherProgramTurnsOnIsTurnedOffAgainAndTold) {
-  make(offloads_, native_plan());
+  make(offloads_, plan_with_port());
   turn_on();
-  const privsep::SwitchReport report = make(offloads_, native_plan());
+  const privsep::SwitchReport report = make(offloads_, plan_with_port());
   EXPECT_EQ(ethernet::cuts_udp("nic"), false);
   ASSERT_EQ(report.mended.size(), 1u);
   EXPECT_EQ(report.mended[0],
@@ -61,21 +61,22 @@ TEST_F(UplinkOffloadsTest, WhatAnotherProgramTurnsOnIsTurnedOffAgainAndTold) {
 }
 
 TEST_F(UplinkOffloadsTest, OtherUplinksStayAsTheyAre) {
-  privsep::SwitchPlan no_port = native_plan();
+  privsep::SwitchPlan no_port = plan_with_port();
   no_port.roce_ports.clear();
   make(offloads_, no_port);
   EXPECT_EQ(ethernet::cuts_udp("nic"), true) << "no RoCE port";
   UplinkOffloads trusted({"nic"}, {"nic"});
-  make(trusted, native_plan());
+  make(trusted, plan_with_port());
   EXPECT_EQ(ethernet::cuts_udp("nic"), true) << "the operator vouches for it";
   UplinkOffloads not_given({"other"}, {});
-  make(not_given, native_plan());
+  make(not_given, plan_with_port());
   EXPECT_EQ(ethernet::cuts_udp("nic"), true) << "not one of ours";
 }
 
 TEST_F(UplinkOffloadsTest, AnUplinkThatIsMissingIsAnotherProblem) {
   ASSERT_TRUE(network_.ip("link delete nic"));
-  EXPECT_EQ(make(offloads_, native_plan()), (privsep::SwitchReport{.switches = {{.name = "lan"}}}));
+  EXPECT_EQ(make(offloads_, plan_with_port()),
+            (privsep::SwitchReport{.switches = {{.name = "lan"}}}));
 }
 
 }  // namespace

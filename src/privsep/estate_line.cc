@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+
 namespace paravane::privsep {
 
 Status EstateLine::send(std::string_view name, std::span<const std::byte> bytes,
@@ -36,6 +38,7 @@ Result<std::vector<Parcel>> EstateLine::receive(Instant deadline) {
     if (parcels.size() >= kMaxParcels) {
       return fail(Errc::kInvalidArgument, "the estate is refused: the number of parcels");
     }
+    if (parcels.empty()) first_at_ = std::chrono::steady_clock::now();
     parcels.push_back(std::move(*(*news)->parcel));
   }
 }

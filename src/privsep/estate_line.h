@@ -43,10 +43,13 @@ class EstateLine {
   // All parcels, in their order. Errors: kIo (the line was closed, or nothing more arrived in
   // time), kInvalidArgument (what arrived breaks a rule), kResourceExhausted (descriptors ran out).
   Result<std::vector<Parcel>> receive(Instant deadline);
+  // When the first of them had arrived. REQUIRES: receive() has returned one.
+  Instant first_at() const { return first_at_; }
 
  private:
   ParcelLine line_;
   std::uint32_t sent_ = 0;
+  Instant first_at_{};
 };
 
 }  // namespace paravane::privsep

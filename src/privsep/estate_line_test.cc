@@ -172,7 +172,7 @@ TEST_F(EstateLineTest, RefusesEveryOtherForm) {
       {head(1, 0, 0), {}},
       {head(1, 0, 0, "a\nb"), {}},
       {head(1, 1025, 0, "x"), {}},
-      {head(1, 0, (std::uint64_t{256} << 20) + 1, "x"), {sealed_not}},
+      {head(1, 0, (std::uint64_t{1} << 32), "x"), {sealed_not}},
       {head(1, 0, ~std::uint64_t{0}, "x"), {sealed_not}},
       {head(1, 0, 8, "x"), {}},
       {head(1, 0, 8, "x"), {sealed_not}},              // may change
@@ -255,10 +255,11 @@ TEST_F(EstateLineTest, LosesNoDescriptorsToDamage) {
 }
 
 TEST(HeirFactsTest, AreReadAsTheyAreWritten) {
-  const HeirFacts facts{.version = "0.4.0", .store_schema = 5, .state_format = 1};
+  const HeirFacts facts{
+      .version = "0.4.0", .store_schema = 5, .state_format = 1, .keeper_record = 2};
   EXPECT_EQ(*parse_heir_facts(print(facts)), facts);
-  for (const char* text :
-       {"", "0.4.0", "0.4.0 5", "0.4.0 5 x", "0.4.0 5 1 2", " 5 1", "v 5 -1", "v 99999999999 1"}) {
+  for (const char* text : {"", "0.4.0", "0.4.0 5", "0.4.0 5 1", "0.4.0 5 1 x", "0.4.0 5 1 2 3",
+                           " 5 1 2", "v 5 -1 1", "v 99999999999 1 1"}) {
     EXPECT_FALSE(parse_heir_facts(text)) << text;
   }
 }

@@ -27,14 +27,16 @@ bool read_number(std::string_view word, std::uint32_t& number) {
 }  // namespace
 
 std::string print(const HeirFacts& facts) {
-  return fmt::format("{} {} {}", facts.version, facts.store_schema, facts.state_format);
+  return fmt::format("{} {} {} {}", facts.version, facts.store_schema, facts.state_format,
+                     facts.keeper_record);
 }
 
 Result<HeirFacts> parse_heir_facts(std::string_view text) {
   HeirFacts facts{.version = std::string(take_fact(text))};
   const bool good = !facts.version.empty() && facts.version.size() <= kMaxVersion &&
                     read_number(take_fact(text), facts.store_schema) &&
-                    read_number(take_fact(text), facts.state_format) && text.empty();
+                    read_number(take_fact(text), facts.state_format) &&
+                    read_number(take_fact(text), facts.keeper_record) && text.empty();
   if (good) return facts;
   return fail(Errc::kInvalidArgument, "the new program did not say what it is");
 }

@@ -31,7 +31,8 @@ namespace paravane::privsep {
 class Parcel {
  public:
   static constexpr std::size_t kMaxName = 255;
-  static constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
+  // No record of a state is longer. The receiver has its own bound for what it reads.
+  static constexpr std::uint64_t kMaxBytes = UINT32_MAX;
   static constexpr std::size_t kMaxDescriptors = 1024;
 
   Parcel() = default;

@@ -26,7 +26,7 @@ std::size_t max_text(Note::Kind kind) {
 
 Note read_note(std::string_view packet) {
   const auto kind = static_cast<Note::Kind>(packet[0]);
-  if (kind > Note::Kind::kTurns) return {};
+  if (kind > Note::Kind::kKeeper) return {};
   Note note{.kind = kind, .text = std::string(packet.substr(1, max_text(kind)))};
   // The service manager reads lines, the log too.
   std::ranges::replace_if(note.text, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -34,6 +34,12 @@ Note read_note(std::string_view packet) {
 }
 
 }  // namespace
+
+bool is_line(int fd) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
 
 Result<std::pair<ProcessLink, ProcessLink>> ProcessLink::make() {
   std::array<int, 2> ends{};

@@ -1,4 +1,4 @@
-// ProcessLink is one side of the connection between paravaned's two processes: the keeper, which
+// ProcessLink is one side of the connection between two of paravaned's processes: the keeper, which
 // has root's privileges, and the engine, which serves guests. A Note is one message on this
 // connection, and is sent as one packet. The receiver does not trust the messages, because the
 // engine could be compromised.
@@ -47,6 +47,7 @@ struct Note {
     kHolder = 23,    // keeper: the line to another holder, since the last one has ended
     kTellTurns = 24,  // keeper: the worker is to say kTurns each so many microseconds
     kTurns = 25,      // engine, from its worker's thread: it turns
+    kKeeper = 26,     // keeper: "VERSION", or "VERSION CAUSE" if it could not be replaced
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports
@@ -54,6 +55,10 @@ struct Note {
   Kind kind{};
   std::string text;  // printable ASCII; anything else arrives as '?'
 };
+
+// Whether a descriptor that this process was started with can be a side of a link, or of an estate
+// line (privsep/estate_line.h).
+bool is_line(int fd);
 
 class ProcessLink {
  public:

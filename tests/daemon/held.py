@@ -5,6 +5,7 @@ import os
 import pathlib
 
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+STOP_WHEN_EXECUTING, EXECUTED = 0x10, 4  # PTRACE_O_TRACEEXEC, PTRACE_EVENT_EXEC
 WAIT_FOR_THREAD = 0x40000000  # __WALL
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -12,8 +13,8 @@ LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 LIBC.ptrace.restype = ctypes.c_long
 
 
-def ptrace(request, thread):
-    if LIBC.ptrace(request, thread, None, None) != 0:
+def ptrace(request, thread, data=None):
+    if LIBC.ptrace(request, thread, None, data) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
@@ -37,6 +38,25 @@ class Held:
         """Of its process, whose end is not seen by others before."""
         os.waitpid(self.thread, WAIT_FOR_THREAD)
         self.is_over = True
+
+
+class HeldWhenExecuting:
+    """A process runs until it executes a program, and stands before that one's first instruction while this lasts."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def __enter__(self):
+        ptrace(SEIZE, self.process, STOP_WHEN_EXECUTING)
+        return self
+
+    def wait_held(self):
+        _, status = os.waitpid(self.process, WAIT_FOR_THREAD)
+        if not os.WIFSTOPPED(status) or status >> 16 != EXECUTED:
+            raise AssertionError(f"status {status:#x} instead of an executed program")
+
+    def __exit__(self, *_):
+        ptrace(DETACH, self.process)
 
 
 def worker_of(engine):

@@ -69,11 +69,12 @@ def is_alive(pid):
 
 
 HOLDER = "paravane-holder"
+RELEASER = "paravane-memory"  # of the memory of an engine that has ended
 
 
 def children_of(pid):
-    """Process ids, the oldest first; of one that has ended none. The holder is left out."""
-    return [child for child in all_children_of(pid) if name_of(child) != HOLDER]
+    """Process ids, the oldest first; of one that has ended none. Holder and releasers are left out."""
+    return [child for child in all_children_of(pid) if name_of(child) not in (HOLDER, RELEASER)]
 
 
 def holder_of(pid):

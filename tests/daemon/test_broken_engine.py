@@ -81,7 +81,7 @@ class BrokenEngine(DaemonTest):
             if path == "/v1/daemon/upgrade" and refuses:
                 return 409, {"error": {"code": "busy", "message": "a\033[2J\\033[2J", "remedy": "b\033[2J"}}
             if path == "/v1/status":
-                body |= {"version": "1\033[2J\\033[2J", "pid": old.pid}
+                body |= {"version": "1\033[2J\\033[2J", "pid": old.pid, "keeper": {"version": "3\033[2J", "cause": "c\033[2J"}}
                 body["upgrade"] |= {"from": "1\033[2J\\033[2J", "to": "2\033[2J"}
             elif path == "/v1/vms":
                 vm, = body["vms"]
@@ -95,7 +95,8 @@ class BrokenEngine(DaemonTest):
                 self.assertNotIn("\033", said)
                 if refuses:
                     self.assertIn("a?[2J\\033[2J\n", said)
-                    self.assertIn("paravaned 1[2J\\033[2J (process", said)
+                    self.assertIn("paravaned 1[2J\\033[2J (keeper 3[2J) ", said)
+                    self.assertIn(f") (process {old.pid}) still runs", said)
                     self.assertIn("if it ended now: db1[2J\\033[2J\n", said)
                 else:
                     self.assertIn("changed from 1[2J\\033[2J to 2[2J.", said)

@@ -1,6 +1,9 @@
 """Two VMs that are none count their requests (tests/guests/programs/tally.cc) while the engine under them is replaced:
-each is done once, in order, and each completion comes, with its event where the queue was armed."""
+each is done once, in order, and each completion comes, with its event where the queue was armed.
 
+With PARAVANE_OTHER_PROGRAM, the paravaned of another release, every other upgrade is to that: down, up, and down again."""
+
+import itertools
 import json
 import os
 import re
@@ -8,18 +11,21 @@ import signal
 import subprocess
 import unittest
 
-from rig import BIN, PATIENCE_S, DaemonTest, wait_for
+from rig import BIN, PATIENCE_S, wait_for
+from test_upgrade import Upgrade
 
 TALLY = BIN.parent / "guest" / "host" / "paravane-vm-tally"
 FIRST_PORT = 19000  # in a network of their own
+OTHER = os.environ.get("PARAVANE_OTHER_PROGRAM")
 UPGRADES = int(os.environ.get("PARAVANE_UPGRADES", "3"))
 PATIENCE = "--timeout", "14", "--retries", "7"  # 67 ms a try
 
 
-class ExactlyOnce(DaemonTest):
+class ExactlyOnce(Upgrade):
     def setUp(self):
         super().setUp()
         self.daemon = self.start()
+        self.programs = itertools.cycle([OTHER or BIN / "paravaned", BIN / "paravaned"])
         self.network = self.spawn("unshare", "--net", "--", "sh", "-c", "ip link set lo up && echo up && exec sleep 1000")
         wait_for(lambda: "up\n" in self.log_text(), "the network of all")
 
@@ -38,9 +44,10 @@ class ExactlyOnce(DaemonTest):
         process.said = said
         return process
 
-    def upgrade(self):
+    def upgrade_engine(self):
         before = self.engine(self.daemon)
-        done = json.loads(self.cli("daemon", "upgrade", "--formatter=json").stdout)
+        self.install(next(self.programs))
+        done = self.upgrade()
         self.assertEqual(done["state"], "done", done)
         self.assertNotEqual(self.engine(self.daemon), before)
 
@@ -66,7 +73,7 @@ class ExactlyOnce(DaemonTest):
             self.wait_for_more(numbers, acting)
             if any(one.poll() is not None for one in acting):
                 break
-            self.upgrade()
+            self.upgrade_engine()
         self.wait_for_more(numbers, acting)
         for one in acting:
             one.send_signal(signal.SIGINT)
@@ -82,8 +89,8 @@ class ExactlyOnce(DaemonTest):
         self.count()
 
     def test_nothing_whose_answer_is_lost_is_done_twice(self):
-        """The peer has done it before the engine is replaced, and the next one asks for it again. Of four pairs, some wait for an answer."""
-        self.count(("--loss", "10%"), pairs=4)
+        """The peer has done it before the engine is replaced, and the next one asks for it again. Of six pairs, some wait for an answer."""
+        self.count(("--loss", "10%"), pairs=6)
 
     def test_each_completion_that_was_held_back_comes(self):
         """More than fit into their queue are left there."""

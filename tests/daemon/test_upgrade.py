@@ -46,11 +46,14 @@ class Upgrade(DaemonTest):
         new.chmod(mode)
         new.rename(self.program)
 
-    def bring_program_back(self):
+    def install(self, program):
         new = self.folder / "new"
-        shutil.copy(BIN / "paravaned", new)
+        shutil.copy(program, new)
         new.chmod(0o755)
         new.rename(self.program)
+
+    def bring_program_back(self):
+        self.install(BIN / "paravaned")
 
     def upgrade_status(self):
         return json.loads(self.cli("status", "--formatter=json").stdout)["upgrade"]
@@ -218,15 +221,14 @@ class Fails(Upgrade):
         for wait_s in (0, 0.002, 0.005, 0.01, 0.015, 0.02):
             heir = self.begin()
             time.sleep(wait_s)
-            if not is_alive(engine):
-                return  # it has taken over: from here on its death is a crash, see test_crash
             os.kill(heir, signal.SIGKILL)
 
             def has_ended():
                 done = self.cli("status", "--formatter=json", check=False)
                 return done.returncode == 0 and json.loads(done.stdout)["upgrade"]["state"] != "under_way"
             wait_for(has_ended, "the end of the upgrade")
-            if "after it had taken over" in self.log_text():  # the engine had ended, or was ending, at the kill
+            if any(words in self.log_text() for words in ("after it had taken over", "the engine was killed by signal 9")):
+                # The engine had ended, or was ending, at the kill: the heir's death is a crash.
                 self.wait_log("a new engine serves")
                 self.assertNotIn(self.engine(daemon), (engine, heir))
                 self.cli("vm", "list")
@@ -292,6 +294,24 @@ class Fails(Upgrade):
             store.execute("PRAGMA user_version=4")
         self.assertIn("schema 4", self.fails("Restart paravaned"))
 
+    def test_a_vm_that_is_refused_is_named(self):
+        daemon = self.start()
+        old = self.engine(daemon)
+        for name in ("db1", "web"):
+            self.cli("vm", "add", name)
+        with attach(self.vms / "db1.sock") as refused, attach(self.vms / "web.sock") as other:
+            # The new engine makes another device than the one that the VMM has.
+            with sqlite3.connect(self.state / "paravane.db") as store:
+                spec = json.loads(store.execute("SELECT spec FROM vm WHERE name='db1'").fetchone()[0])
+                spec["limits"]["contexts"] = 64
+                store.execute("UPDATE vm SET spec=? WHERE name='db1'", (json.dumps(spec, separators=(",", ":")),))
+            complaint = self.fails("vm db1, adapter 1: doorbell pages: not a file of this adapter's")
+            self.assertIn("shut this VM down and upgrade again", complaint)
+            self.assertEqual(self.engine(daemon), old)
+            self.assertTrue(refused.answers() and other.answers())
+        self.upgrade()
+        self.assertNotEqual(self.engine(daemon), old)
+
     def test_by_hand_it_says_what_it_is_for(self):
         status, complaint = self.run_daemon(self.program, "--heir", "1", "--config", self.config)
         self.assertEqual(status, 2)
@@ -320,6 +340,17 @@ class ByPackage(Upgrade):
             self.assertNotEqual(self.engine(daemon), old)
             self.assertTrue(vmm.answers())
         self.assertEqual(self.configure(), "")
+
+    def test_what_the_upgrade_warns_of_is_said(self):
+        """Such as a keeper that could not be replaced."""
+        self.start()
+        warning = "paravane: the keeper was not replaced: it cannot be executed"
+        warns = self.folder / "warns" / "paravane"
+        warns.parent.mkdir()
+        warns.write_text(f'#!/bin/sh\n{BIN}/paravane "$@" || exit\ncase "$*" in *upgrade) echo "{warning}" >&2 ;; esac\n')
+        warns.chmod(0o755)
+        self.bring_program_back()
+        self.assertRegex(self.configure(warns.parent), rf"^paravane: paravaned changed from .* ms\.\n{warning}\n$")
 
     def test_a_daemon_that_cannot_change_goes_on(self):
         daemon = self.start()
