@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr auto kBetweenTries = std::chrono::milliseconds(20);
 constexpr int kTries = 500;
+constexpr int kUpgradeTries = 1500;
 
 std::uint64_t switches_of(const std::filesystem::path& status) {
   std::ifstream file(status);
@@ -104,6 +106,40 @@ model::VmStatus DaemonProcess::add_vm(const std::string& name) {
   auto added = api_.add_vm(spec);
   demand(added.has_value(), "paravaned does not take a VM");
   return *added;
+}
+
+DaemonProcess::Memory DaemonProcess::memory() const {
+  std::ifstream status(fmt::format("/proc/{}/status", engine_));
+  Memory memory;
+  for (std::string name; status >> name;) {
+    std::uint64_t* const kib = name == "RssAnon:"    ? &memory.own
+                               : name == "RssShmem:" ? &memory.shared
+                                                     : nullptr;
+    if (kib != nullptr && status >> *kib) *kib *= 1024;
+  }
+  demand(memory.own != 0, "paravaned is gone");
+  return memory;
+}
+
+model::Event DaemonProcess::upgrade() {
+  const auto before = api_.status();
+  demand(before && api_.upgrade(false).has_value(), "paravaned does not take an upgrade");
+  for (int i = 0; i < kUpgradeTries; ++i) {
+    std::this_thread::sleep_for(kBetweenTries);
+    const auto status = api_.status();
+    if (!status || status->upgrade.state == model::UpgradeState::kUnderWay) continue;
+    demand(status->upgrade.state == model::UpgradeState::kDone, "an upgrade has failed");
+    if (status->upgrade == before->upgrade) continue;
+    engine_ = engine_of(pid_);
+    const auto page = api_.events({}, 0);
+    demand(page.has_value(), "an upgraded paravaned does not tell its events");
+    const auto& events = page->events;
+    const auto told = std::ranges::find(events, "daemon.upgraded", &model::Event::type);
+    demand(told != events.end(), "an upgraded paravaned does not tell of it");
+    return *told;
+  }
+  demand(false, "an upgrade does not end");
+  return {};
 }
 
 std::uint64_t DaemonProcess::context_switches() const {

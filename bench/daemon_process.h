@@ -26,6 +26,17 @@ class DaemonProcess {
   // Adds a VM; where its VMM connects, and the MAC it got.
   model::VmStatus add_vm(const std::string& name);
 
+  // Replaces its engine by another one of the same program; the event that the other tells of it.
+  // Takes 10 s where the last upgrade was so long ago or less.
+  model::Event upgrade();
+
+  // What its engine has in memory, in bytes: of its own, and of guests' files.
+  struct Memory {
+    std::uint64_t own = 0;
+    std::uint64_t shared = 0;
+  };
+  Memory memory() const;
+
   // Context switches of all its threads since it started.
   std::uint64_t context_switches() const;
 

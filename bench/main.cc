@@ -29,6 +29,7 @@ constexpr Question kQuestions[] = {
     {"setup", "queue pairs created and connected", queue_pair_setup},
     {"turns", "the longest turn that a hostile guest can cause", long_turns},
     {"idle", "what 32 attached VMs cost that do nothing", idle},
+    {"handover", "how long VMs stand still while the daemon is upgraded", handover},
     {"channel", "long writes between two hosts, beside iperf3 and bare TLS", channel_bandwidth,
      true},
     {"channel-latency", "8 bytes to another host and back, beside bare TCP", channel_latency, true},

@@ -34,6 +34,7 @@ Figures many_queue_pairs(const Settings& settings);
 Figures register_memory(const Settings& settings);
 Figures queue_pair_setup(const Settings& settings);
 Figures idle(const Settings& settings);
+Figures handover(const Settings& settings);
 Figures long_turns(const Settings& settings);
 Figures channel_bandwidth(const Settings& settings);
 Figures channel_latency(const Settings& settings);

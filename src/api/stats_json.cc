@@ -113,6 +113,14 @@ Result<model::UpgradeStatus> read_upgrade(const json& value) {
   return upgrade;
 }
 
+Result<model::KeeperStatus> read_keeper(const json& value) {
+  JsonReader reader(value, "keeper");
+  model::KeeperStatus keeper{.version = reader.need_text("version"),
+                             .cause = reader.need_text("cause")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return keeper;
+}
+
 Result<model::QpStats> read_qp(const json& value) {
   JsonReader reader(value, "queue pair");
   model::QpStats qp;
@@ -187,7 +195,8 @@ json to_json(const model::DaemonStatus& status) {
           {"host", status.host},
           {"impairments", status.impairments},
           {"left_out", left_out_json(status.left_out)},
-          {"upgrade", to_json(status.upgrade)}};
+          {"upgrade", to_json(status.upgrade)},
+          {"keeper", {{"version", status.keeper.version}, {"cause", status.keeper.cause}}}};
 }
 
 Result<model::Stats> stats_from_json(const json& value) {
@@ -220,6 +229,11 @@ Result<model::DaemonStatus> daemon_status_from_json(const json& value) {
     auto read = read_upgrade(*upgrade);
     if (!read) return std::unexpected(read.error());
     status.upgrade = std::move(*read);
+  }
+  if (const json* keeper = reader.object("keeper")) {
+    auto read = read_keeper(*keeper);
+    if (!read) return std::unexpected(read.error());
+    status.keeper = std::move(*read);
   }
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;

@@ -57,13 +57,15 @@ TEST(StatsJson, KeepsAStatusWhole) {
                                                .to = "1.2",
                                                .cause = "no memory",
                                                .gap_ms = 3,
-                                               .time = "2026-11-22T16:14:38.000Z"}};
+                                               .time = "2026-11-22T16:14:38.000Z"},
+                                   .keeper = {.version = "1.1", .cause = "cannot execute it"}};
   const auto read = daemon_status_from_json(to_json(status));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, status);
   auto older = to_json(status);
   older.erase("left_out");
   older.erase("upgrade");
+  older.erase("keeper");
   EXPECT_TRUE(daemon_status_from_json(older));
 }
 

@@ -17,16 +17,12 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/left_out.h"
+#include "cli/status_cells.h"
 #include "cli/vm_table.h"
 #include "text/text_cell.h"
 
 namespace paravane::cli {
 namespace {
-
-std::string upgrade_cell(const model::UpgradeStatus& upgrade) {
-  std::string cell(model::to_string(upgrade.state));
-  return upgrade.cause.empty() ? cell : cell + ": " + upgrade.cause;
-}
 
 ExitStatus run_status(const Context& context) {
   api::ApiClient client = context.client();
@@ -38,12 +34,12 @@ ExitStatus run_status(const Context& context) {
   }
   text::TextTable table({"Version", "PID", "Uptime", "VMs", "Attached", "Sockets", "State",
                          "Configuration", "Host", "Impairments", "Left Out", "Upgrade"});
-  table.add({status->version, static_cast<std::uint64_t>(status->pid),
+  table.add({version_cell(*status), static_cast<std::uint64_t>(status->pid),
              fmt::format("{} s", status->uptime_seconds), status->vms, status->attached,
              status->socket_dir, status->state_dir,
              status->config_file.empty() ? std::string("built-in") : status->config_file,
              status->host, status->impairments, std::uint64_t{status->left_out.size()},
-             upgrade_cell(status->upgrade)});
+             upgrade_cell(*status)});
   fmt::print("{}", table.print(context.format));
   tell_left_out(status->left_out);
   return ExitStatus::kOk;

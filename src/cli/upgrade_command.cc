@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "api/stats_json.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "cli/status_cells.h"
 #include "text/text_cell.h"
 #include "text/text_table.h"
 
@@ -23,6 +26,8 @@ using model::UpgradeState;
 // Longer than a daemon takes: it waits between two upgrades, for the new engine, and for both.
 constexpr auto kUpgradeLimit = std::chrono::seconds(40);
 constexpr auto kUpgradeLook = std::chrono::milliseconds(100);
+// For the keeper, which is replaced after the engine. An engine of an earlier release never says.
+constexpr auto kKeeperLimit = std::chrono::seconds(2);
 
 struct UpgradeOptions {
   bool check = false;
@@ -30,12 +35,19 @@ struct UpgradeOptions {
 };
 
 // nullopt: it is still under way.
-std::optional<model::UpgradeStatus> await_upgrade(api::ApiClient& client) {
+std::optional<model::DaemonStatus> await_upgrade(api::ApiClient& client) {
   const auto late = std::chrono::steady_clock::now() + kUpgradeLimit;
-  while (std::chrono::steady_clock::now() < late) {
+  auto keeper_late = late;
+  for (auto now = late - kUpgradeLimit; now < late; now = std::chrono::steady_clock::now()) {
     // While one engine hands over to the other, a request may fail.
     const auto status = client.status();
-    if (status && status->upgrade.state != UpgradeState::kUnderWay) return status->upgrade;
+    const UpgradeState state = status ? status->upgrade.state : UpgradeState::kUnderWay;
+    if (state == UpgradeState::kDone) {
+      keeper_late = std::min(keeper_late, now + kKeeperLimit);
+      if (!status->keeper.version.empty() || now >= keeper_late) return *status;
+    } else if (state != UpgradeState::kUnderWay) {
+      return *status;
+    }
     std::this_thread::sleep_for(kUpgradeLook);
   }
   return std::nullopt;
@@ -52,6 +64,13 @@ void print_upgrade(const model::UpgradeStatus& upgrade, const Context& context) 
   fmt::print("{}", table.print(context.format));
 }
 
+void warn_of_keeper(const model::DaemonStatus& status) {
+  const std::string warning = upgrade_warning(status);
+  if (warning.empty()) return;
+  std::fflush(stdout);
+  fmt::print(stderr, "paravane: {}\n", text::printable(warning));
+}
+
 ExitStatus run_upgrade(const UpgradeOptions& options, const Context& context) {
   api::ApiClient client = context.client();
   const auto begun = client.upgrade(options.check);
@@ -63,22 +82,24 @@ ExitStatus run_upgrade(const UpgradeOptions& options, const Context& context) {
   if (options.no_wait) return ExitStatus::kOk;
   note_empty(true, options.check ? "checking the new program" : "starting the new program",
              context);
-  const auto upgrade = await_upgrade(client);
-  if (!upgrade) {
+  const auto status = await_upgrade(client);
+  if (!status) {
     return report_failure(
         fmt::format("the upgrade has not ended after {} s",
                     std::chrono::duration_cast<std::chrono::seconds>(kUpgradeLimit).count()),
         "See how it goes with: paravane status --formatter=json; journalctl -u paravaned");
   }
+  const model::UpgradeStatus& upgrade = status->upgrade;
   const UpgradeState wanted = options.check ? UpgradeState::kChecked : UpgradeState::kDone;
-  if (upgrade->state == wanted) {
-    print_upgrade(*upgrade, context);
+  if (upgrade.state == wanted) {
+    print_upgrade(upgrade, context);
+    warn_of_keeper(*status);
     return ExitStatus::kOk;
   }
-  if (upgrade->state == UpgradeState::kFailed) {
+  if (upgrade.state == UpgradeState::kFailed) {
     return report_failure(
         fmt::format("{}: {}", options.check ? "cannot upgrade" : "the upgrade failed",
-                    upgrade->cause),
+                    upgrade.cause),
         "The daemon runs on as before. Its log may say more: journalctl -u paravaned");
   }
   return report_failure("the daemon was restarted during the upgrade",

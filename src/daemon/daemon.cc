@@ -19,21 +19,15 @@
 #include "base/memory_shortage.h"
 #include "base/signals.h"
 #include "base/version.h"
-#include "daemon/hand_over.h"
-#include "daemon/heir_line.h"
 #include "daemon/logging.h"
+#include "daemon/memory_releaser.h"
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
-#include "privsep/heir_facts.h"
 #include "privsep/roce_port_note.h"
 #include "transport/hca/verbs_device.h"
 
 namespace paravane::daemon {
 namespace {
-
-std::string with_remedy(const model::ApiError& error) {
-  return error.remedy.empty() ? error.message : error.message + ". " + error.remedy;
-}
 
 std::string make_boot_id() {
   std::random_device random;
@@ -46,19 +40,16 @@ constexpr Duration kSettleAgain = std::chrono::seconds(1);
 constexpr Duration kLookForHca = std::chrono::seconds(3);
 constexpr Duration kLookAtHca = std::chrono::seconds(30);
 
-// `at`: nanoseconds of the steady clock, as another engine says; 0: it does not say.
-std::uint64_t milliseconds_since(std::int64_t at) {
-  const auto now =
-      std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-  return at <= 0 || at > now ? 0 : static_cast<std::uint64_t>(now - at) / 1'000'000;
-}
-
 // A client that waits for an event occupies one of the API's threads: at least half stay free.
 std::size_t most_waiters(unsigned threads) {
   return threads / 2;
 }
 
 }  // namespace
+
+std::string Daemon::with_remedy(const model::ApiError& error) {
+  return error.remedy.empty() ? error.message : error.message + ". " + error.remedy;
+}
 
 Daemon::Daemon(settings::Config config, std::string config_file, settings::EngineAccount account,
                Lines lines)
@@ -106,64 +97,9 @@ Status Daemon::start() {
   auto host = host::Host::start(host_config(), [this] { stopping_ = true; });
   if (!host) return fail(Errc::kIo, with_remedy(host.error()));
   host_ = std::move(*host);
+  host_->set_keeper({.version = kVersion});  // it has split this engine off
   if (Status made = make_fabric(); !made) return made;
   return begin({});
-}
-
-// Until the keeper says so, nothing is done that the other engine, or anything outside, could see.
-Status Daemon::take_over(UniqueFd estate) {
-  const auto refuse = [this](const std::string& cause) { refuse_to_take_over(keeper_, cause); };
-  if (Status ready = prepare(); !ready) refuse(ready.error().message);
-  HeirLine line(keeper_, std::move(estate));
-  auto inheritance = line.receive();
-  if (!inheritance) refuse(inheritance.error().message);
-  inheritance->is_kept = !crash_.empty();
-  inheritance->blames_nothing = crash_from_outside_;
-  UniqueFd listener = std::move(inheritance->api);
-  const std::int64_t frozen_at = inheritance->frozen_at;
-  const bool is_missing = !listener && !crash_.empty();  // killed before it was kept
-  if (Status good = http::ApiServer::check_listener(config_.api, listener); !good && !is_missing) {
-    refuse(good.error().message);
-  }
-  auto host =
-      host::Host::take_over(host_config(), std::move(*inheritance), [this] { stopping_ = true; });
-  if (!host) refuse(with_remedy(host.error()));
-  host_ = std::move(*host);
-  if (Status made = make_fabric(); !made) refuse(made.error().message);
-  const auto before = line.await_go();
-  if (!before) refuse(before.error().message);
-  host_->begin();
-  if (crash_.empty()) {
-    tell_taken_over(*before, milliseconds_since(frozen_at));
-  } else {
-    tell_recovered();
-  }
-  return begin(std::move(listener));
-}
-
-void Daemon::tell_taken_over(const std::string& before, std::uint64_t gap_ms) {
-  host_->set_upgrade({.state = model::UpgradeState::kDone,
-                      .from = before,
-                      .to = kVersion,
-                      .gap_ms = gap_ms,
-                      .time = model::format_time(std::chrono::system_clock::now())});
-  log::info("took over from paravaned {}: VMs stood still for {} ms", before, gap_ms);
-  events_.add(
-      {.type = "daemon.upgraded",
-       .fields = {{"from", before}, {"version", kVersion}, {"gap_ms", std::to_string(gap_ms)}},
-       .text = fmt::format("paravaned {} took over from {}", kVersion, before)});
-}
-
-void Daemon::tell_recovered() {
-  log::error(
-      "a new engine serves, since the one before it {}. Guests whose driver was active have lost "
-      "their RDMA objects, and load the driver again: modprobe -r vmw_pvrdma && modprobe "
-      "vmw_pvrdma",
-      crash_);
-  events_.add({.type = "daemon.recovered",
-               .severity = model::Severity::kError,
-               .fields = {{"version", kVersion}, {"reason", crash_}},
-               .text = "a new engine serves, since the one before it " + crash_});
 }
 
 Status Daemon::prepare() {
@@ -276,8 +212,11 @@ void Daemon::make_cluster() {
 }
 
 Status Daemon::make_fabric() {
-  auto trunks = TrunkFabric::start(config_.channel, transport_hca::VerbsDevice::open,
-                                   host_->worker(), host_->ports());
+  const auto open_adapter = [](const transport_hca::TrunkAdapter& adapter) {
+    end_memory_releaser();
+    return transport_hca::VerbsDevice::open(adapter);
+  };
+  auto trunks = TrunkFabric::start(config_.channel, open_adapter, host_->worker(), host_->ports());
   if (!trunks) return std::unexpected(trunks.error());
   trunks_ = std::move(*trunks);
   fabric_ = std::make_unique<ClusterFabric>(
@@ -415,12 +354,13 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
     on_roce_port(note.text, std::move(received.socket));
   }
   if (note.kind == privsep::Note::Kind::kResume && host_) end_upgrade(note.text);
-  if (note.kind == privsep::Note::Kind::kHolder && kept_ && host_ && api_) {
+  if (note.kind == privsep::Note::Kind::kHolder && kept_ && host_) {
     kept_->change_holder(std::move(received.socket));
-    kept_->keep_file(host::kApiParcel, api_->door().listener());
+    if (api_) kept_->keep_file(host::kApiParcel, api_->door().listener());  // or when it is opened
     host_->keep_all();
   }
   if (note.kind == privsep::Note::Kind::kTellTurns && host_) tell_turns(note.text);
+  if (note.kind == privsep::Note::Kind::kKeeper && host_) on_keeper(note.text);
   // Later: a request may be under way, which waits for the keeper in between.
   if (note.kind == privsep::Note::Kind::kHandOver) {
     demand_ = {.heir = note.text, .line = std::move(received.socket)};
@@ -465,49 +405,11 @@ void Daemon::tell_turns(const std::string& text) {
   });
 }
 
-void Daemon::hand_over() {
-  Demand demand = std::move(*demand_);
-  demand_.reset();
-  log::info("handing over to another engine");
-  HandOver handing({.keeper = keeper_,
-                    .host = *host_,
-                    .api = *api_,
-                    .events = events_,
-                    .cluster = *cluster_,
-                    .mailbox = *mailbox_});
-  const auto word = handing.run(demand.heir, std::move(demand.line));
-  if (!word) {
-    stopping_ = true;  // as in on_note()
-    return;
-  }
-  end_upgrade(*word);
-  for (auto& received : handing.take_notes()) take_note(std::move(received));
-}
-
-// This engine goes on. The text of kResume says why.
-void Daemon::end_upgrade(const std::string& outcome) {
-  constexpr std::string_view kChecked = "checked ";
-  constexpr std::string_view kFailed = "failed ";
-  model::UpgradeStatus status{.state = model::UpgradeState::kFailed,
-                              .from = kVersion,
-                              .time = model::format_time(std::chrono::system_clock::now())};
-  if (outcome.starts_with(kChecked)) {
-    const auto heir = privsep::parse_heir_facts(outcome.substr(kChecked.size()));
-    const Status good = heir ? host::check_heir(*heir) : Status(std::unexpected(heir.error()));
-    if (heir) status.to = heir->version;
-    status.state = good ? model::UpgradeState::kChecked : model::UpgradeState::kFailed;
-    status.cause = good ? "" : good.error().message;
-  } else {
-    status.cause = outcome.starts_with(kFailed) ? outcome.substr(kFailed.size()) : outcome;
-  }
-  if (status.state == model::UpgradeState::kFailed && !only_check_) {
-    log::error("the upgrade failed, and this engine goes on: {}", status.cause);
-    events_.add({.type = "daemon.upgrade_failed",
-                 .severity = model::Severity::kError,
-                 .fields = {{"reason", status.cause}},
-                 .text = "the upgrade failed: " + status.cause});
-  }
-  host_->set_upgrade(std::move(status));
+void Daemon::on_keeper(const std::string& text) {
+  const std::size_t blank = text.find(' ');
+  model::KeeperStatus keeper{.version = text.substr(0, blank)};
+  if (blank != std::string::npos) keeper.cause = text.substr(blank + 1);
+  host_->set_keeper(std::move(keeper));
 }
 
 std::string Daemon::summary() const {

@@ -18,6 +18,7 @@
 #include "cluster/cluster_service.h"
 #include "daemon/cluster_door.h"
 #include "daemon/cluster_fabric.h"
+#include "daemon/gap.h"
 #include "daemon/trunk_fabric.h"
 #include "host/host.h"
 #include "http/api_server.h"
@@ -52,10 +53,15 @@ class Daemon {
   ExitStatus run();
 
  private:
+  static std::string with_remedy(const model::ApiError& error);
   Status start();
+  // ---- daemon_take_over.cc ----
   Status take_over(UniqueFd estate);
-  void tell_taken_over(const std::string& before, std::uint64_t gap_ms);
+  void tell_taken_over(const std::string& before, const Gap& gap);
   void tell_recovered();
+  void hand_over();
+  void end_upgrade(const std::string& outcome);
+  // ----
   Status prepare();
   host::HostConfig host_config();
   Status begin(UniqueFd api_listener);
@@ -65,8 +71,6 @@ class Daemon {
   void on_view(const std::shared_ptr<const inventory::View>& view);
   // `listener`: the socket of the API, from another engine; none: it is made.
   Status open_doors(UniqueFd listener);
-  void hand_over();
-  void end_upgrade(const std::string& outcome);
   void on_inventory(const inventory::MemberState& state);
   void on_cluster_files(const std::string& damage);
   void serve();
@@ -81,6 +85,7 @@ class Daemon {
   void on_roce_port(const std::string& text, UniqueFd tap);
   void on_switch_news(const std::string& text);
   void tell_turns(const std::string& text);
+  void on_keeper(const std::string& text);
   std::string summary() const;
 
   settings::Config config_;

@@ -26,10 +26,14 @@ Result<host::Inheritance> HeirLine::receive() {
   privsep::EstateLine line(std::move(estate_));
   auto parcels = line.receive(std::chrono::steady_clock::now() + kEstateLimit);
   if (!parcels) return std::unexpected(parcels.error());
+  gap_.first = line.first_at();
+  gap_.all = std::chrono::steady_clock::now();
+  for (const privsep::Parcel& parcel : *parcels) gap_.state_bytes += parcel.bytes();
   return host::sort_estate(std::move(*parcels));
 }
 
 Result<std::string> HeirLine::await_go() {
+  gap_.taken = std::chrono::steady_clock::now();
   if (!keeper_.send({.kind = privsep::Note::Kind::kTaken, .text = {}})) {
     return fail(Errc::kIo, "the privileged process cannot be reached");
   }
@@ -37,6 +41,7 @@ Result<std::string> HeirLine::await_go() {
     const auto received = keeper_.receive();
     if (!received) return std::unexpected(received.error());
     if (*received && (*received)->kind == privsep::Note::Kind::kGo) {
+      gap_.go = std::chrono::steady_clock::now();
       return (*received)->text;
     }
     if (*received) continue;  // nothing else is for an heir

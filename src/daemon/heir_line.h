@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "daemon/gap.h"
 #include "host/inheritance.h"
 #include "privsep/process_link.h"
 
@@ -29,9 +30,13 @@ class HeirLine {
   // engine that was replaced. Errors: kIo (the keeper has ended).
   Result<std::string> await_go();
 
+  // What is known of it after await_go(): all but its two ends.
+  const Gap& gap() const { return gap_; }
+
  private:
   const privsep::ProcessLink& keeper_;
   UniqueFd estate_;
+  Gap gap_;
 };
 
 // Tells the keeper why this process cannot be an heir, and ends it at once: nothing of the other

@@ -41,6 +41,11 @@ void LogWriter::push(std::string line) {
   filled_.notify_one();
 }
 
+void LogWriter::flush(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  written_.wait_for(lock, limit, [this] { return lines_.empty() && !is_writing_; });
+}
+
 void LogWriter::run() {
   pthread_setname_np(pthread_self(), "log");
   std::unique_lock lock(mutex_);
@@ -50,10 +55,13 @@ void LogWriter::run() {
     std::deque<std::string> batch;
     batch.swap(lines_);
     const std::uint64_t dropped = std::exchange(dropped_, 0);
+    is_writing_ = true;
     lock.unlock();
     for (const std::string& line : batch) write_all(line);
     if (dropped != 0) write_all(fmt::format("({} log lines were dropped)\n", dropped));
     lock.lock();
+    is_writing_ = false;
+    written_.notify_all();
   }
 }
 

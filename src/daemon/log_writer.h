@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -28,6 +29,9 @@ class LogWriter {
   // Adds a line, which must end with a newline. Any thread. Never waits for the reader.
   void push(std::string line);
 
+  // Waits until the lines of before are written, at most `limit`: the reader may not read.
+  void flush(std::chrono::milliseconds limit);
+
  private:
   void run();
   void write_all(const std::string& text) const;
@@ -38,6 +42,8 @@ class LogWriter {
   std::deque<std::string> lines_;
   std::uint64_t dropped_ = 0;
   bool stopping_ = false;
+  bool is_writing_ = false;
+  std::condition_variable written_;
   std::thread thread_;
 };
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "daemon/log_writer.h"
@@ -21,6 +22,10 @@ class Logging {
   ~Logging();
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
+
+  // Before another program takes this one's place. Waits for a reader that does not read, but not
+  // for long.
+  void flush() { writer_.flush(std::chrono::milliseconds(200)); }
 
  private:
   LogWriter writer_;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -58,6 +60,40 @@ TEST(LogWriter, NeverWaitsForItsReader) {
   writing_end.reset();
   late.join();
   EXPECT_THAT(text, HasSubstr("log lines were dropped)\n"));
+}
+
+TEST(LogWriter, IsWaitedForUntilAllIsWritten) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writing_end(ends[1]);
+  LogWriter writer(writing_end.get());
+  std::array<char, 16> text{};
+  for (int round = 0; round < 100; ++round) {
+    writer.push("one\n");
+    writer.push("two\n");
+    writer.flush(std::chrono::seconds(30));
+    ASSERT_EQ(read(reader.get(), text.data(), text.size()), 8) << round;
+  }
+}
+
+TEST(LogWriter, IsNotWaitedForLongerThanForAWhile) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writing_end(ends[1]);
+  LogWriter writer(writing_end.get());
+  const std::string line = std::string(1 << 20, 'x') + "\n";  // more than the pipe takes
+  writer.push(line);
+  writer.flush(std::chrono::milliseconds(1));
+  std::size_t written = 0;
+  std::array<char, 65536> text{};
+  while (written < line.size()) {
+    const ssize_t count = read(reader.get(), text.data(), text.size());
+    ASSERT_GT(count, 0);
+    written += static_cast<std::size_t>(count);
+  }
+  EXPECT_EQ(written, line.size());
 }
 
 }  // namespace

@@ -6,42 +6,30 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "base/heap.h"
-#include "base/log.h"
-#include "base/signals.h"
+#include "base/descriptor_table.h"
 #include "base/version.h"
 #include "daemon/daemon.h"
-#include "daemon/file_rules.h"
 #include "daemon/heir_line.h"
+#include "daemon/keeper_run.h"
 #include "daemon/logging.h"
 #include "daemon/sandbox.h"
-#include "holder/holder.h"
 #include "keeper/heir_start.h"
 #include "keeper/holder_process.h"
-#include "keeper/keeper.h"
-#include "keeper/machine_probe.h"
-#include "keeper/notify.h"
-#include "keeper/switch_builder.h"
+#include "keeper/keeper_exec.h"
 #include "privsep/heir_facts.h"
 #include "privsep/process_link.h"
 #include "settings/config_file.h"
@@ -56,6 +44,7 @@ struct Options {
   std::uint32_t heir = 0;  // privsep::kHeirProtocol of the keeper that started it; 0: not an heir
   std::string crash;       // of the engine before the heir; empty: it is alive
   bool crash_from_outside = false;
+  keeper::KeeperWords before;     // of a keeper that this program replaces
   std::filesystem::path program;  // this one
 };
 
@@ -89,7 +78,7 @@ int refuse_to_start(const Error& error) {
   return to_int(ExitStatus::kFailed);
 }
 
-// The engine is to have what it opens itself and the standard streams, not what we were
+// A process is to have what it opens itself and the standard streams, not what we were
 // started with or what a look-up of its user has left. Nor may anything get the number
 // of a standard stream, into which the log is written.
 void close_all_but(int last_kept) {
@@ -98,77 +87,8 @@ void close_all_but(int last_kept) {
   ::close_range(static_cast<unsigned>(last_kept) + 1, ~0U, 0);
 }
 
-// What both processes get. `last_kept`: the last descriptor that this one was started with on
-// purpose.
-void prepare_process(int last_kept = STDERR_FILENO) {
-  close_all_but(last_kept);
-  give_large_blocks_back_one_by_one();
-  ::umask(0077);  // what others may use gets its mode by name
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored, as it may be handed down, it never comes
-  block_signals({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
-  // Each range of guest memory arrives as a descriptor, dozens per VM.
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::string notify_socket() {
-  const char* name = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): the keeper
-  return name == nullptr ? "" : name;               // has no other thread that sets it
-}
-
-// Of the service manager's watchdog.
-Duration watchdog() {
-  return keeper::watchdog_limit(
-      std::getenv("WATCHDOG_USEC"),  // NOLINT(concurrency-mt-unsafe): likewise
-      std::getenv("WATCHDOG_PID"),   // NOLINT(concurrency-mt-unsafe)
-      ::getpid());
-}
-
-struct Start {
-  settings::Config config;
-  std::string config_file;
-  std::string config_text;
-  std::filesystem::path program;
-  settings::EngineAccount account;
-};
-
-// The engine is restricted before it has a log, and cannot ask afterwards.
-void warn_of_weak_walls(const settings::Config& config) {
-  if (!config.sandbox.filter_system_calls || has_file_rules()) return;
-  log::warn(
-      "this kernel has no Landlock (Linux 5.13; \"landlock\" in lsm=), so a compromised engine "
-      "could write to world-writable devices");
-}
-
-int run_keeper(const Start& start, pid_t engine, privsep::ProcessLink link,
-               keeper::Holding holding) {
-  const Logging logging(start.config.log);
-  warn_of_weak_walls(start.config);
-  keeper::Keeper keeper(
-      engine, std::move(link), keeper::Notifier(notify_socket()),
-      {.config = start.config,
-       .file = start.config_file,
-       .account = start.account,
-       .text = start.config_text,
-       .program = start.program,
-       .watchdog = watchdog()},
-      std::make_unique<keeper::SwitchBuilder>(
-          keeper::SwitchBuilderConfig{.mark = keeper::switch_mark(start.config.state_dir.string()),
-                                      .uplinks = start.config.network.uplinks,
-                                      .uso_uplinks = start.config.network.uso_uplinks,
-                                      .tap_access = {.group = start.account.vm_group},
-                                      .management_address = start.config.cluster.address}),
-      std::make_unique<keeper::MachineProbe>(keeper::MachineProbeConfig{
-          .uplinks = {start.config.network.uplinks.begin(), start.config.network.uplinks.end()},
-          .cluster_address = start.config.cluster.address}),
-      std::move(holding));
-  return to_int(keeper.run());
-}
-
 int run_engine(Start start, pid_t keeper, privsep::ProcessLink link, UniqueFd holder_line) {
+  reserve_descriptor_table(STDERR_FILENO);
   if (Status in = enter_sandbox(start.account, start.config, keeper); !in) {
     return refuse_to_start(in.error());
   }
@@ -178,33 +98,14 @@ int run_engine(Start start, pid_t keeper, privsep::ProcessLink link, UniqueFd ho
   return to_int(daemon.run());
 }
 
-// It is to have nothing else of the keeper's, such as its line to the engine.
-int run_holder(const Start& start, pid_t keeper, UniqueFd line) {
-  constexpr int kHoldersLine = STDERR_FILENO + 1;
-  if (line.get() != kHoldersLine) {
-    ::dup2(line.get(), kHoldersLine);
-    line.reset(kHoldersLine);
-  }
-  ::close_range(static_cast<unsigned>(kHoldersLine) + 1, ~0U, 0);
-  ::prctl(PR_SET_NAME, "paravane-holder");
-  if (Status in = enter_holders_sandbox(start.account, start.config, keeper); !in) {
-    return refuse_to_start(in.error());
-  }
-  holder::Holder(std::move(line)).run();
-  return to_int(ExitStatus::kOk);
-}
-
 int split_and_run(Start start) {
+  close_all_but(STDERR_FILENO);
   prepare_process();
   auto link = privsep::ProcessLink::make();
   if (!link) return refuse_to_start(link.error());
   auto& [to_engine, to_keeper] = *link;
   const pid_t keeper = ::getpid();
-  const auto start_holder = [&start, keeper] {
-    return keeper::HolderProcess::start(
-        [&start, keeper](UniqueFd line) { return run_holder(start, keeper, std::move(line)); });
-  };
-  auto holder = start_holder();
+  auto holder = start_holder(start);
   if (!holder) return refuse_to_start(holder.error());
   auto engines_line = holder->new_engine();
   if (!engines_line) return refuse_to_start(engines_line.error());
@@ -217,14 +118,7 @@ int split_and_run(Start start) {
   }
   to_keeper.close();
   engines_line->reset();
-  return run_keeper(start, engine, std::move(to_engine),
-                    {.holder = std::move(*holder), .start_another = start_holder});
-}
-
-bool is_line(int fd) {
-  int type = 0;
-  socklen_t size = sizeof type;
-  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+  return run_keeper(start, engine, std::move(to_engine), std::move(*holder));
 }
 
 // The settings that the keeper was started with, which may differ from the file by now.
@@ -244,16 +138,19 @@ Result<ConfigAndText> inherited_config(const std::string& name) {
 
 // An engine that is to replace the one that runs. The keeper has started it.
 int run_heir(const Options& options) {
-  if (!is_line(privsep::kHeirLinkFd) || !is_line(privsep::kHeirEstateFd)) {
+  if (!privsep::is_line(privsep::kHeirLinkFd) || !privsep::is_line(privsep::kHeirEstateFd)) {
     fmt::print(stderr,
                "paravaned: --heir is how a running paravaned starts its successor; use: paravane "
                "daemon upgrade\n");
     return to_int(ExitStatus::kUsage);
   }
-  prepare_process(privsep::kHeirHolderFd);
+  ::prctl(PR_SET_NAME, "paravaned");  // executed by a descriptor, it has another
+  close_all_but(privsep::kHeirHolderFd);
+  prepare_process();
+  reserve_descriptor_table(STDERR_FILENO);
   privsep::ProcessLink link{UniqueFd(privsep::kHeirLinkFd)};
   UniqueFd estate(privsep::kHeirEstateFd);
-  UniqueFd holder(is_line(privsep::kHeirHolderFd) ? privsep::kHeirHolderFd : -1);
+  UniqueFd holder(privsep::is_line(privsep::kHeirHolderFd) ? privsep::kHeirHolderFd : -1);
   if (options.heir != privsep::kHeirProtocol) {
     refuse_to_take_over(
         link, fmt::format("paravaned {} cannot take over from the running release; this upgrade "
@@ -278,6 +175,7 @@ int run_heir(const Options& options) {
 }
 
 int run(Options options) {
+  if (options.before.record >= 0) return run_next_keeper(options.before);
   if (options.heir != 0) return run_heir(options);
   Result<ConfigAndText> config = read_config(options);
   if (!config) {
@@ -310,6 +208,9 @@ int parse_and_run(int argc, char** argv) {
   app.add_option("--heir", options.heir)->group("");  // hidden: for the keeper
   app.add_option("--after-crash", options.crash)->group("");
   app.add_flag("--from-outside", options.crash_from_outside)->group("");
+  app.add_option("--keeper-record", options.before.record)->group("");
+  app.add_option("--keeper-before", options.before.before)->group("");
+  app.add_option("--keeper-refused", options.before.refused)->group("");
   app.footer(
       "Examples:\n"
       "  paravaned\n"

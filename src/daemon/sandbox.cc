@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/file_rules.h"
+#include "daemon/memory_releaser.h"
 #include "daemon/system_calls.h"
 #include "daemon/trunk_fabric.h"
 #include "transport/hca/verbs_device.h"
@@ -61,6 +62,14 @@ Status end_with(pid_t parent) {
   return fail(Errc::kIo, "sandbox: the privileged process has already exited");
 }
 
+// While there is one thread, and calls that only this needs are allowed.
+Status start_releaser(const settings::Config& config) {
+  if (is_sanitized() || !config.sandbox.filter_system_calls) return start_memory_releaser({});
+  const auto filter = releasing_only();
+  if (!filter) return std::unexpected(filter.error());
+  return start_memory_releaser(*filter);
+}
+
 }  // namespace
 
 Status enter_sandbox(const settings::EngineAccount& account, const settings::Config& config,
@@ -74,6 +83,7 @@ Status enter_sandbox(const settings::EngineAccount& account, const settings::Con
   if (capng_apply(CAPNG_SELECT_CAPS) != 0) return cannot("drop capabilities");
   if (Status done = end_with(parent); !done) return done;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) != 0) return cannot("renounce privileges");
+  if (Status done = start_releaser(config); !done) return done;
   if (is_sanitized()) return {};  // sanitizers make calls of their own and debug the process
   if (Status done = hide_memory(); !done) return done;
   if (!config.sandbox.filter_system_calls) return {};

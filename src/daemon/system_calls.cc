@@ -18,9 +18,13 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <vector>
+
+#include "base/unique_fd.h"
 
 namespace paravane::daemon {
 namespace {
@@ -123,14 +127,36 @@ class Filter {
 
   // Of every thread.
   Status load() {
-    // Calls of other processor modes. By default one thread alone would end.
-    set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    refuse_other_modes();
     set(SCMP_FLTATR_CTL_NNP, 0);  // the caller's
     set(SCMP_FLTATR_CTL_TSYNC, 1);
     // Nothing but ours runs here, so nothing is to be hidden from by slower loads.
     set(SCMP_FLTATR_CTL_SSB, 1);
     if (error_ == 0) error_ = seccomp_load(context_.get());
     if (error_ == 0) return {};
+    return refused();
+  }
+
+  // What the kernel would load.
+  Result<std::vector<sock_filter>> program() {
+    refuse_other_modes();
+    const UniqueFd file(::memfd_create("filter", MFD_CLOEXEC));
+    if (!file && error_ == 0) error_ = -errno;
+    if (error_ == 0) error_ = seccomp_export_bpf(context_.get(), file.get());
+    struct stat facts{};
+    if (error_ == 0 && ::fstat(file.get(), &facts) != 0) error_ = -errno;
+    std::vector<sock_filter> steps(static_cast<std::size_t>(facts.st_size) / sizeof(sock_filter));
+    const std::size_t bytes = steps.size() * sizeof(sock_filter);
+    if (error_ == 0 && ::pread(file.get(), steps.data(), bytes, 0) != facts.st_size) error_ = -EIO;
+    if (error_ == 0) return steps;
+    return refused();
+  }
+
+ private:
+  // Calls of other processor modes. By default one thread alone would end.
+  void refuse_other_modes() { set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS); }
+
+  std::unexpected<Error> refused() const {
     return fail(Errc::kIo,
                 fmt::format("sandbox: cannot filter system calls: {}. Set "
                             "sandbox.system_calls = \"all\" to run without the filter.",
@@ -138,7 +164,6 @@ class Filter {
                 -error_);
   }
 
- private:
   void set(scmp_filter_attr attribute, std::uint32_t value) {
     if (error_ == 0) error_ = seccomp_attr_set(context_.get(), attribute, value);
   }
@@ -251,6 +276,12 @@ Status allow_holding_only() {
   filter.allow("fcntl", {is(1, static_cast<std::uint64_t>(F_GET_SEALS))});
   filter.allow("tgkill", {is(0, static_cast<std::uint64_t>(::getpid()))});  // abort()
   return filter.load();
+}
+
+Result<std::vector<sock_filter>> releasing_only() {
+  Filter filter(SCMP_ACT_KILL_PROCESS);
+  for (const char* name : {"read", "write", "exit", "restart_syscall"}) filter.allow(name);
+  return filter.program();
 }
 
 Status end_connecting() {

@@ -5,6 +5,10 @@
 
 #pragma once
 
+#include <linux/filter.h>
+
+#include <vector>
+
 #include "base/result.h"
 
 namespace paravane::daemon {
@@ -21,5 +25,9 @@ Status end_connecting();
 // Of the holder: the calling thread can receive, hold and send descriptors, and nothing else.
 // REQUIRES: PR_SET_NO_NEW_PRIVS. Errors: kIo.
 Status allow_holding_only();
+
+// Of the memory releaser (daemon/memory_releaser.h), as a program for a process that cannot call
+// the library: it can wait for the engine's end, and end. Errors: kIo.
+Result<std::vector<sock_filter>> releasing_only();
 
 }  // namespace paravane::daemon

@@ -197,7 +197,8 @@ model::ApiResult<model::DaemonStatus> Host::status() {
       .host = network_->host(),
       .impairments = impairments->size(),
       .left_out = left_out(),
-      .upgrade = upgrade_};
+      .upgrade = upgrade_,
+      .keeper = keeper_};
 }
 
 model::ApiResult<model::Stats> Host::stats(const std::optional<std::string>& vm) {

@@ -98,6 +98,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // Each with the name of its parcel; the files stay ours.
   std::vector<std::pair<std::string, int>> locks() const;
   void set_upgrade(model::UpgradeStatus status) { upgrade_ = std::move(status); }
+  void set_keeper(model::KeeperStatus status) { keeper_ = std::move(status); }
 
   // ---- Management ----
   model::ApiResult<model::VmStatus> add_vm(const model::VmSpec& spec) override;
@@ -362,6 +363,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::optional<Inheritance> inheritance_;  // until begin()
   std::set<model::AdapterName> adopted_;    // likewise
   model::UpgradeStatus upgrade_;
+  model::KeeperStatus keeper_;
   std::vector<std::pair<std::string, DirectoryLock>> locks_;  // with the names of their parcels
   std::unique_ptr<store::Store> store_;
   std::string address_seed_;  // address_seed.h

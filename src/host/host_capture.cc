@@ -21,7 +21,8 @@ namespace {
 
 std::unexpected<model::ApiError> no_such_capture(std::uint64_t id) {
   return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("capture {} does not exist", id),
-                       fmt::format("A capture ends after {} s without a reader. Start a new one.",
+                       fmt::format("A capture ends when the daemon is upgraded, and after {} s "
+                                   "without a reader. Start a new one.",
                                    model::kCaptureReaderSeconds));
 }
 

@@ -21,12 +21,36 @@ namespace {
 // one.
 constexpr Duration kAwaitOthers = std::chrono::seconds(10);
 
+// The cause of an upgrade that fails, of which 255 bytes are told: the end of a long one is lost.
+std::unexpected<model::ApiError> cannot_adopt(const model::AdapterName& name,
+                                              const std::string& why) {
+  return model::refuse(model::ApiErrorCode::kInternal,
+                       fmt::format("vm {}, adapter {}: {}; shut this VM down and upgrade again",
+                                   name.vm, name.number, why));
+}
+
+// Of an adapter that the engine before had. It is compared with what such an adapter may need
+// before it is read.
+model::ApiResult<std::vector<std::byte>> state_in(const privsep::Parcel& parcel,
+                                                  const worker::VmPortConfig& config) {
+  const std::uint64_t most = worker::most_state_bytes(config);
+  if (parcel.bytes() > most) {
+    return model::refuse(
+        model::ApiErrorCode::kInternal,
+        fmt::format("its state has {} bytes, and at most {} may be needed", parcel.bytes(), most));
+  }
+  auto state = parcel.read();
+  if (!state) return model::refuse(model::ApiErrorCode::kInternal, state.error().message);
+  return std::move(*state);
+}
+
 }  // namespace
 
 privsep::HeirFacts own_facts() {
   return {.version = kVersion,
           .store_schema = store::kStoreVersion,
-          .state_format = worker::kPortStateFormat};
+          .state_format = worker::kPortStateFormat,
+          .keeper_record = privsep::kKeeperRecord};
 }
 
 Status check_heir(const privsep::HeirFacts& heir) {
@@ -111,7 +135,7 @@ model::ApiResult<void> Host::adopt_vms() {
     for (const model::AdapterSpec& adapter : spec.adapters) {
       const auto adopted =
           inheritance_->is_kept ? take_up_port(spec, adapter) : adopt_port(spec, adapter);
-      if (!adopted) return adopted;
+      if (!adopted) return cannot_adopt({spec.name, adapter.number}, adopted.error().message);
     }
   }
   if (inheritance_->adapters.empty() || inheritance_->is_kept) return {};
@@ -124,8 +148,8 @@ model::ApiResult<void> Host::adopt_port(const model::VmSpec& spec,
   const model::AdapterName name{spec.name, adapter.number};
   auto given = inheritance_->adapters.extract(adapter_parcel(name));
   if (given.empty()) return {};
-  auto state = given.mapped().read();
-  if (!state) return model::refuse(model::ApiErrorCode::kInternal, state.error().message);
+  auto state = state_in(given.mapped(), port_config(spec, adapter));
+  if (!state) return std::unexpected(state.error());
   return adopt_parcel(spec, adapter,
                       {.adapter = name,
                        .state = std::move(*state),
@@ -143,7 +167,7 @@ model::ApiResult<void> Host::take_up_port(const model::VmSpec& spec,
   for (const UniqueFd& one : given->second.descriptors) {
     copies.emplace_back(::fcntl(one.get(), F_DUPFD_CLOEXEC, 0));
   }
-  auto state = given->second.read();
+  auto state = state_in(given->second, port_config(spec, adapter));
   const auto adopted = adopt_port(spec, adapter);
   if (adopted) return {};
   const model::AdapterName name{spec.name, adapter.number};

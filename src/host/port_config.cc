@@ -28,6 +28,9 @@ constexpr std::array kLimitPairs = {
     LimitPair{&model::VmLimits::gids, &DeviceLimits::gids},
     LimitPair{&model::VmLimits::reads_outstanding, &DeviceLimits::reads_outstanding},
 };
+// The highest that a limit which no operator has set was in any release: a release that lowers one
+// writes here what it was. A limit that was set cannot be lowered while the VM runs.
+constexpr DeviceLimits kHighestUnset{};
 // And page_list_mib, which is guest memory's and not the device's.
 static_assert(kLimitPairs.size() + 1 == model::kLimitFields.size());
 
@@ -38,7 +41,9 @@ void set_versions(const model::VmSpec& spec, const model::AdapterSpec& adapter,
   device.version = spec.version;
   device.gid_type = adapter.protocol == model::Protocol::kRoceV1 ? verbs::GidType::kRoceV1
                                                                  : verbs::GidType::kRoceV2;
-  if (!model::has_shared_receive_queues(spec.hw_version)) device.limits.shared_receive_queues = 0;
+  if (model::has_shared_receive_queues(spec.hw_version)) return;
+  device.limits.shared_receive_queues = 0;
+  device.held->shared_receive_queues = 0;
 }
 
 }  // namespace
@@ -57,9 +62,13 @@ worker::VmPortConfig make_port_config(const model::VmSpec& spec, const model::Ad
   port.device.doorbells = spec.doorbells == model::Doorbells::kMapped
                               ? device::DoorbellMode::kMapped
                               : device::DoorbellMode::kTrapped;
+  DeviceLimits held = kHighestUnset;
   for (const LimitPair& pair : kLimitPairs) {
-    if (const auto asked = spec.limits.*pair.asked) port.device.limits.*pair.given = *asked;
+    const auto asked = spec.limits.*pair.asked;
+    if (asked) port.device.limits.*pair.given = *asked;
+    if (asked) held.*pair.given = *asked;
   }
+  port.device.held = held;
   set_versions(spec, adapter, port.device);
   port.connected = adapter.connected;
   port.memory.bytes = host.config.vfio_user.max_guest_memory;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "device/limits.h"
+
 namespace paravane::host {
 namespace {
 
@@ -34,6 +36,19 @@ TEST(PortConfig, LaterHardwareVersionsHaveThem) {
   EXPECT_EQ(device_of(spec).gid_type, verbs::GidType::kRoceV2);
   spec.limits.shared_receive_queues = 8;
   EXPECT_EQ(device_of(spec).limits.shared_receive_queues, 8u);
+}
+
+// It cannot be lowered while the VM runs; what a release has built in can.
+TEST(PortConfig, AStateHoldsNoMoreThanALimitThatWasSet) {
+  model::VmSpec spec;
+  spec.name = "db1";
+  spec.limits.queue_pairs = 8;
+  const device::DeviceConfig device = device_of(spec);
+  EXPECT_EQ(device.held_limits().queue_pairs, 8u);
+  EXPECT_GE(device.held_limits().completion_queues, device.limits.completion_queues);
+  EXPECT_TRUE(device::check_config(device));
+  spec.hw_version = 13;
+  EXPECT_EQ(device_of(spec).held_limits().shared_receive_queues, 0u);
 }
 
 TEST(PortConfig, DoorbellsAreWatchedAsTheSettingsSay) {

@@ -73,6 +73,7 @@ struct DaemonStatus {
   std::uint64_t impairments = 0;  // the number of impairments (model/impairment.h)
   std::vector<LeftOut> left_out{};
   UpgradeStatus upgrade{};
+  KeeperStatus keeper{};
   friend bool operator==(const DaemonStatus&, const DaemonStatus&) = default;
 };
 

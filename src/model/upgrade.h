@@ -31,4 +31,13 @@ struct UpgradeStatus {
   friend bool operator==(const UpgradeStatus&, const UpgradeStatus&) = default;
 };
 
+// The keeper, the daemon's process with rights, which may be of another release than the engine.
+struct KeeperStatus {
+  std::string version{};  // empty: not known
+  std::string
+      cause{};  // why the last upgrade has not replaced it; empty: it has, or there was none
+
+  friend bool operator==(const KeeperStatus&, const KeeperStatus&) = default;
+};
+
 }  // namespace paravane::model

@@ -11,7 +11,6 @@
 namespace paravane::fake {
 namespace {
 
-constexpr std::uint64_t kRam = std::uint64_t{32} << 20;
 constexpr std::chrono::milliseconds kBetweenLooks(1);
 constexpr int kPatience = 100'000;  // looks of a guest at its interrupt
 // RawVfioClient looks 200 times, and a VMM has a patience of 5 s.
@@ -29,10 +28,10 @@ GuestOptions patient() {
 
 }  // namespace
 
-AttachedVm::AttachedVm(const std::filesystem::path& socket)
+AttachedVm::AttachedVm(const std::filesystem::path& socket, std::uint64_t ram_bytes)
     : client_(socket, [this] { await_answer(); }),
       device_(client_),
-      machine_(memory_, interrupts_, kRam, [this] { wait(); }),
+      machine_(memory_, interrupts_, ram_bytes, [this] { wait(); }),
       guest_(machine_, patient()) {
   demand_of_daemon(client_.connected(), "the socket of the VM has no listener");
   demand_of_daemon(good(client_.negotiate()), "the daemon does not speak vfio-user");
@@ -52,12 +51,12 @@ AttachedVm::AttachedVm(const std::filesystem::path& socket)
 
 void AttachedVm::show_memory() {
   const UniqueFd ram = machine_.ram().duplicate_fd();
-  demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, kRam)),
+  demand_of_daemon(good(client_.dma_map(ram.get(), 0, GuestRam::kBase, machine_.ram().size())),
                    "the daemon does not take guest memory");
 }
 
 void AttachedVm::map_anew() {
-  demand_of_daemon(good(client_.dma_unmap(GuestRam::kBase, kRam)),
+  demand_of_daemon(good(client_.dma_unmap(GuestRam::kBase, machine_.ram().size())),
                    "the daemon does not give guest memory back");
   show_memory();
 }

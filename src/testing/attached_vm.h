@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -22,9 +23,11 @@ namespace paravane::fake {
 
 class AttachedVm {
  public:
+  static constexpr std::uint64_t kRam = std::uint64_t{32} << 20;
+
   // Connects, shows its memory, wires its interrupts. Ends the program when the
   // daemon does not do its part.
-  explicit AttachedVm(const std::filesystem::path& socket);
+  explicit AttachedVm(const std::filesystem::path& socket, std::uint64_t ram_bytes = kRam);
 
   bool boot(const std::array<std::uint8_t, 6>& mac, std::uint8_t host) {
     return guest_.boot(mac, host);

@@ -36,18 +36,40 @@ TcpRig::TcpRig(bool sealed, std::uint64_t ram_bytes, bool seals_payload)
     Side& side = sides_.at(i);
     side.loop = std::move(*EventLoop::create());
     side.directory = std::make_unique<fabric::Directory>(side.local);
-    side.tcp = std::make_unique<transport_channel::ChannelTransport>(
-        transport_channel::ChannelTransport::Config{.incarnation = 100 + i,
-                                                    .arranges_trunks = true},
-        *side.loop, side,
-        transport_channel::ChannelTransport::Events{
-            .on_lost = [&side](const transport_channel::LostChannel& lost) {
-              side.losses.push_back(lost.reason);
-            }});
+    make_channels(side, 100 + i);
   }
   for (unsigned i = 0; i < sides_.size(); ++i) add(i);
   join();
   run();
+}
+
+void TcpRig::make_channels(Side& side, std::uint64_t incarnation) {
+  side.tcp = std::make_unique<transport_channel::ChannelTransport>(
+      transport_channel::ChannelTransport::Config{.incarnation = incarnation,
+                                                  .arranges_trunks = true},
+      *side.loop, side,
+      transport_channel::ChannelTransport::Events{
+          .on_lost = [&side](const transport_channel::LostChannel& lost) {
+            side.losses.push_back(lost.reason);
+          }});
+}
+
+Status TcpRig::hand_over(unsigned index, std::span<EngineQp* const> qps) {
+  Side& side = sides_.at(index);
+  EngineVm& vm = *side.vms.at(0);
+  const std::vector<std::byte> state = vm.save(qps);
+  cut();
+  side.local.detach(vm.adapter());
+  side.tcp->detach(vm.adapter());
+  vm.end_engine(qps);
+  forget_peer(index);
+  make_channels(side, ++last_incarnation_);
+  side.local.attach(vm.adapter());
+  side.tcp->attach(vm.adapter());
+  know_peer(index);
+  const Status loaded = vm.load(state, qps);
+  join();
+  return loaded;
 }
 
 TcpRig::~TcpRig() {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,10 @@ class TcpRig {
   void forbid_holds(unsigned side) { sides_.at(side).holds = false; }
   // As when a cable is pulled; what is in the sockets is lost.
   void cut();
+  // The engine of a host with one VM is replaced: the adapter and these queue pairs, which are all
+  // that there are, are saved, end with their channels, and are made anew. The channel is another
+  // one then. Errors: the state is refused.
+  Status hand_over(unsigned side, std::span<EngineQp* const> qps);
   // Both hosts know each other's GIDs from the start; `host` forgets the other's.
   void forget_peer(unsigned side);
   void know_peer(unsigned side);
@@ -104,6 +109,9 @@ class TcpRig {
     bool holds = true;
   };
 
+  void make_channels(Side& side, std::uint64_t incarnation);
+
+  std::uint64_t last_incarnation_ = 200;
   bool sealed_;
   bool seals_payload_;
   std::uint64_t ram_bytes_;

@@ -14,17 +14,6 @@
 
 namespace paravane {
 
-TempDir::TempDir() {
-  std::string name = (std::filesystem::temp_directory_path() / "paravane-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) std::abort();
-  path_ = name;
-}
-
-TempDir::~TempDir() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 namespace {
 
 // Of what is saved, in the order in which it is loaded.

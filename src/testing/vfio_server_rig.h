@@ -20,23 +20,11 @@
 #include "guestmem/guest_memory.h"
 #include "testing/fake_pci_device.h"
 #include "testing/raw_vfio_client.h"
+#include "testing/temp_dir.h"
 #include "vfio_user/interrupts.h"
 #include "vfio_user/server.h"
 
 namespace paravane {
-
-// A directory that is gone with its owner.
-class TempDir {
- public:
-  TempDir();
-  ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class VfioServerRig : private vfio_user::AttachmentKeeper {
  public:

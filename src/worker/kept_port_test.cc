@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,7 @@ class KeepingEngine {
             .speech = speech_,
             .keeper = &keeper_};
   }
+  std::vector<model::Event> take_events() { return std::exchange(events_, {}); }
 
  private:
   const TurnClock& clock_;
@@ -85,8 +87,9 @@ class KeepingEngine {
   transport_channel::ChannelTransport tcp_{{.incarnation = 1}, *loop_, owners_, {}};
   transport_channel::ChannelTransport hca_{{.incarnation = 1, .name = "hca"}, *loop_, owners_, {}};
   UnmappedAtOnce mappings_;
+  std::vector<model::Event> events_;
   PortWatch::Speech speech_{
-      .tell = [](const model::Event&) {},
+      .tell = [this](model::Event event) { events_.push_back(std::move(event)); },
       .name = [](const verbs::PathUse::Way&) { return PortWatch::WayName{}; }};
 };
 
@@ -126,7 +129,16 @@ class KeptPort : public testing::Test {
     if (!port) return std::unexpected(port.error());
     port_ = std::move(*port);
     port_->keep();
+    port_->begin();
     return {};
+  }
+  // Why the adapter has failed, each time that this was told.
+  std::vector<std::string> failures() {
+    std::vector<std::string> reasons;
+    for (const model::Event& event : engines_.back()->take_events()) {
+      if (event.type == "adapter.failed") reasons.push_back(event.fields.at("reason"));
+    }
+    return reasons;
   }
   bool is_served() {
     const auto vendor = vmm_->read_value<std::uint16_t>(vfio_user::kConfigRegion, 0);
@@ -153,12 +165,22 @@ TEST_F(KeptPort, IsCutOffAfterThreeDeathsInItsTurns) {
   for (int death = 1; death <= 2; ++death) {
     ASSERT_TRUE(kill(true));
     EXPECT_TRUE(is_served()) << death;
+    EXPECT_THAT(failures(), testing::IsEmpty());
   }
   ASSERT_TRUE(kill(true));
+  EXPECT_THAT(failures(), testing::ElementsAre(testing::HasSubstr("three engines")));
   EXPECT_FALSE(port_->server().attached());
   EXPECT_TRUE(vmm_->is_closed());
   RawVfioClient next(config_.socket, [this] { turn(); });
   EXPECT_TRUE(next.negotiate()) << "the VM that is started again is served";
+}
+
+TEST_F(KeptPort, IsCutOffOnce) {
+  for (int death = 1; death <= 3; ++death) ASSERT_TRUE(kill(true));
+  EXPECT_EQ(failures().size(), 1u);
+  turn();
+  ASSERT_TRUE(kill(false));
+  EXPECT_THAT(failures(), testing::IsEmpty()) << "there was no VMM any more";
 }
 
 TEST_F(KeptPort, IsNotBlamedForDeathsBesideItsTurnsOrFromOutside) {

@@ -85,7 +85,7 @@ Status VmPort::make_exchange() {
 }
 
 Status VmPort::make_journal() {
-  auto made = device::KernelJournal::make(config_.device.limits);
+  auto made = device::KernelJournal::make(config_.device.held_limits());
   if (!made) return std::unexpected(made.error());
   journal_.emplace(std::move(*made));
   journal_->number_by([this] { return exchange_->serial(); });
@@ -174,9 +174,18 @@ Instant VmPort::next_look() {
 }
 
 void VmPort::begin() {
+  if (std::exchange(tell_cut_off_, false)) tell_cut_off();
   if (!std::exchange(journal_waits_, false)) return;
   journal_->begin_writing();
   journal_->go_on(device::KernelJournal::kNoRequest);
+}
+
+void VmPort::tell_cut_off() {
+  constexpr std::string_view kWhy =
+      "three engines have ended in its turns, so it is not served any more until the VM is shut "
+      "down and started again";
+  complaints_.error(network_.clock.now, "{}: its VMM is disconnected: {}", name(), kWhy);
+  watch_.failed(kWhy, network_.clock.now);
 }
 
 // The next engine reads whose turn it was when this one was killed.

@@ -19,7 +19,7 @@
 #include "base/socket_access.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
-#include "device/kernel_journal.h"
+#include "device/journal/kernel_journal.h"
 #include "device/pvrdma_device.h"
 #include "fabric/directory.h"
 #include "guestmem/guest_memory.h"
@@ -49,6 +49,10 @@ struct VmPortConfig {
   bool connected = true;  // to the switch
   verbs::SegmentId segment = verbs::SegmentId::kBuiltIn;
 };
+
+// How long the state of such an adapter can be (VmPort::save()): that of its objects, and 12 bytes
+// for each stretch of pages, of which the quota of its page lists counts 16.
+std::uint64_t most_state_bytes(const VmPortConfig& config);
 
 // What the ports of one worker share.
 struct PortNetwork {
@@ -162,6 +166,7 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   void set_network_mtu(std::optional<std::uint32_t> path_mtu);
   bool take_turn(Instant now, verbs::Budget& budget);
   void end_if_fatal();
+  void tell_cut_off();
   void look(Instant now);
 
   VmPortConfig config_;
@@ -169,9 +174,10 @@ class VmPort final : public Tenant, private vfio_user::AttachmentKeeper {
   PortNetwork network_;
   PortWatch watch_;
   bool readable_ = false;
-  bool look_due_ = false;   // something changed outside of a turn
-  bool tell_lost_ = false;  // the guest does not know yet that its device is lost
-  bool cut_off_ = false;    // the VMM of the state is left out
+  bool look_due_ = false;      // something changed outside of a turn
+  bool tell_lost_ = false;     // the guest does not know yet that its device is lost
+  bool cut_off_ = false;       // the VMM of the state is left out
+  bool tell_cut_off_ = false;  // there was one, and why is to be told
 
   // In the order of their dependencies.
   std::unique_ptr<EventLoop> loop_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -33,10 +34,23 @@ constexpr Tag kRoceConnections{2};
 
 constexpr std::uint64_t kLargestPathMtu = 5;  // enum ib_mtu
 
+// Of all that is not in lists of pages. Objects at their limits, with completions that are held
+// back, have a third of it.
+constexpr std::uint64_t kMostObjectBytes = std::uint64_t{256} << 20;
+
 // A VM whose requests end the engine is not served any more.
 constexpr std::uint32_t kMostDeaths = 3;
 
 }  // namespace
+
+std::uint64_t most_state_bytes(const VmPortConfig& config) {
+  const GuestMemory::Limits& limits = config.memory;
+  const std::uint64_t of_memory =
+      std::max(GuestMemory::kLeastListQuota,
+               limits.bytes / kPageBytes * GuestMemory::kListBytesPerMappedPage);
+  const std::uint64_t lists = limits.page_list_bytes != 0 ? limits.page_list_bytes : of_memory;
+  return kMostObjectBytes + lists / 16 * 12;
+}
 
 Result<PortParcel> VmPort::save() {
   state::Writer out;
@@ -119,6 +133,7 @@ Status VmPort::load(PortParcel& inherited) {
   }
   const Status attached = cut_off_ ? skip_attached(in) : load_attached(in, descriptors);
   if (!attached) return attached;
+  if (inherited.cut_off) tell_cut_off_ = false;  // whatever cuts it off tells why
   state::Reader client = in.group(kPortServer);
   if (auto roce = in.group_if(kPortRoce)) load_roce(*roce);
   static_cast<void>(in.number_if(kPortJournal));
@@ -156,7 +171,7 @@ void VmPort::load_journal(Descriptors& descriptors, const PortParcel& inherited)
   }
   UniqueFd file = descriptors.load_if(in, kPortJournal);
   if (!file) return;
-  auto journal = device::KernelJournal::take_over(std::move(file), config_.device.limits);
+  auto journal = device::KernelJournal::take_over(std::move(file), config_.device.held_limits());
   if (!journal) return;
   journal_.emplace(std::move(*journal));
   journal_->number_by([this] { return exchange_->serial(); });
@@ -185,7 +200,7 @@ Status VmPort::load_exchange(state::Reader& in, Descriptors& descriptors,
 }
 
 Status VmPort::skip_attached(state::Reader& in) {
-  static_cast<void>(in.group_if(kPortMemory));
+  tell_cut_off_ = in.group_if(kPortMemory).has_value();
   static_cast<void>(in.group_if(kPortInterrupts));
   static_cast<void>(in.number_if(kPortDoorbells));
   static_cast<void>(in.group_if(kPortDevice));
@@ -201,9 +216,10 @@ Status VmPort::load_attached(state::Reader& in, Descriptors& descriptors) {
   state::Reader interrupts = in.group(kPortInterrupts);
   interrupts_.load(interrupts, descriptors);
   UniqueFd doorbells = descriptors.load(in, kPortDoorbells);
+  state::Reader device = in.group(kPortDevice);
+  config_.device = device::with_saved_doorbells(config_.device, device);
   if (Status good = in.status(); !good) return good;
   if (Status joined = join(std::move(doorbells)); !joined) return joined;
-  state::Reader device = in.group(kPortDevice);
   device_->load(device);
   if (Status good = in.status(); !good) return good;
   set_connected(config_.connected);  // the guest may have seen another link

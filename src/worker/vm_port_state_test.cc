@@ -264,6 +264,16 @@ TEST_F(VmPortState, AVmmThatCutsItsMemoryFileShortIsTakenOverToo) {
   EXPECT_TRUE(next.negotiate()) << "the VM that is started again is served";
 }
 
+// 12 bytes of state for 16 of the quota.
+TEST(StateBytes, FollowWhatTheGuestMayHave) {
+  VmPortConfig config;
+  constexpr std::uint64_t kMiB = 1 << 20;
+  config.memory.bytes = 64 * 1024 * kMiB;
+  EXPECT_EQ(most_state_bytes(config), (256 + 512 / 16 * 12) * kMiB);
+  config.memory.page_list_bytes = 16 * kMiB;
+  EXPECT_EQ(most_state_bytes(config), (256 + 12) * kMiB);
+}
+
 TEST_F(VmPortState, AnAdapterWithoutARocePortHasNothingOfIt) {
   const std::vector<std::byte> before = port_->save()->state;
   port_->set_door(make_door(1500));
