@@ -66,7 +66,7 @@ def threads(stage):
 
 
 HOST_PROGRAMS = "paravaned", "paravane", "paravane-wire"
-GUEST_PROGRAMS = "paravane-verify", "paravane-hoard", "paravane-interrupted", "paravane-tally", "paravane-switch", "paravane-machine"
+GUEST_PROGRAMS = "paravane-verify", "paravane-hoard", "paravane-interrupted", "paravane-tally", "paravane-many", "paravane-switch", "paravane-machine"
 
 
 def has_programs(stage, *programs):

@@ -306,6 +306,19 @@ echo $began $gone $(cut -d' ' -f1 /proc/uptime)""")
         groups = self.ask(host, "stats")["daemon"]
         return {one["name"]: one["value"] for group in groups if group["name"] == f"trunk_{peer}" for one in group["counters"]}
 
+    def trunk_growth(self, host, peer):
+        """Returns a function that says by how much each of these counters has grown since. They begin at 0 again with a new
+        channel, which is made when an adapter's peer is silent for half a second: any machine may be, that others keep busy."""
+        last, grown = self.trunk_counters(host, peer), {}
+
+        def look():
+            now = self.trunk_counters(host, peer)
+            for name, value in now.items():
+                grown[name] = grown.get(name, 0) + (value - last.get(name, 0) if value >= last.get(name, 0) else value)
+            last.update(now)
+            return dict(grown)
+        return look
+
     def told(self):
         """What the daemons said last, for a test that failed."""
         return "".join(f"h{host}:\n{self.paravane(host, 'events')[-1500:]}\n{self.log_of(host)[-1500:]}" for host in self.numbers)

@@ -1,42 +1,16 @@
 """The engine of a daemon is killed under running guests. QEMU stays connected, the guest's commands fail at once, and its adapter
 is back as soon as its driver is loaded again, or the guest boots again."""
-import json
-import os
-import signal
 import time
 import unittest
 
-from rig import Rig, wait_for
+from crash_rig import CrashRig
+from rig import wait_for
 from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
 
 DEVICE = ["-d", "vmw_pvrdma0"]
-BACK_S = 10  # from modprobe -r to a device that works
 # A command of the driver that is not answered takes it 10 s.
 AT_ONCE_S = 5
 FIND_DEVICE = "function=$(basename $(readlink -f /sys/class/infiniband/vmw_pvrdma0/device))"
-
-
-class CrashRig(Rig):
-    def kill_engine(self):
-        """Returns the seconds until another one serves."""
-        before = self.engine()
-        began = time.monotonic()
-        os.kill(int(before.name), signal.SIGKILL)
-        wait_for("another engine", lambda: self.engine_if_any() not in (None, before), 10)
-        wait_for("the API", lambda: self.cli("status", check=False).returncode == 0, 10)
-        return time.monotonic() - began
-
-    def engine_if_any(self):
-        try:
-            return self.engine()
-        except (StopIteration, FileNotFoundError, ProcessLookupError):
-            return None
-
-    def adapters(self):
-        return [vm["adapters"][0] for vm in json.loads(self.cli("vm", "list", "--formatter=json").stdout)]
-
-    def states(self):
-        return [adapter["state"] for adapter in self.adapters()]
 
 
 class Crashed(unittest.TestCase):
@@ -45,21 +19,6 @@ class Crashed(unittest.TestCase):
         cls.rig = CrashRig()
         cls.addClassCleanup(cls.rig.close)
         cls.rig.up(2, *LAYER)
-
-    def reload(self, vm, unload="modprobe -r vmw_pvrdma"):
-        began = time.monotonic()
-        self.rig.shell(vm, f"{unload} && modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; do sleep 0.05; done", timeout=60)
-        took = time.monotonic() - began
-        self.assertLess(took, BACK_S)
-        return round(took, 1)
-
-    def ping(self):
-        """A connection between the guests, whose bytes are compared."""
-        rig = self.rig
-        server = rig.spawn(1, "rping", "-s", "-C", "100", "-S", "65000", "-V")
-        rig.wait_cm_listening(1, 7174)
-        rig.spawn(2, "rping", "-c", "-a", rig.address_of(1), "-C", "100", "-S", "65000", "-V").expect_success(60)
-        server.expect_success(30)
 
     def test_1_programs_end_and_the_driver_is_loaded_again(self):
         rig = self.rig
@@ -83,17 +42,17 @@ class Crashed(unittest.TestCase):
             program.end()
         for vm in 1, 2:
             rig.shell(vm, "while pgrep ib_write_bw >/dev/null; do sleep 0.05; done", timeout=60)
-        times = [self.reload(vm) for vm in (1, 2)]
+        times = [rig.reload(vm) for vm in (1, 2)]
         self.assertEqual(rig.states(), ["active"] * 2)
-        self.ping()
+        rig.ping()
         print(f"guests: another engine after {took:.2f} s, the adapters back {times} s after modprobe -r", flush=True)
 
     def test_2_unbound_and_bound_again(self):
         self.rig.kill_engine()
         for vm in 1, 2:
-            self.reload(vm, f"{FIND_DEVICE}; echo $function >/sys/bus/pci/drivers/vmw_pvrdma/unbind && "
-                            "echo $function >/sys/bus/pci/drivers/vmw_pvrdma/bind")
-        self.ping()
+            self.rig.reload(vm, f"{FIND_DEVICE}; echo $function >/sys/bus/pci/drivers/vmw_pvrdma/unbind && "
+                                "echo $function >/sys/bus/pci/drivers/vmw_pvrdma/bind")
+        self.rig.ping()
 
     def test_3_time_and_again(self):
         """Also while the driver is being loaded: QEMU stays connected, and it can be loaded afterwards."""
@@ -102,9 +61,9 @@ class Crashed(unittest.TestCase):
             time.sleep(delay)
             self.rig.kill_engine()
             job.finish(60)
-            self.reload(1)
-        self.reload(2)
-        self.ping()
+            self.rig.reload(1)
+        self.rig.reload(2)
+        self.rig.ping()
 
     def test_4_what_the_kernels_have_under_way_ends(self):
         """A disk over NVMe-oF is mounted and written to, and both drivers are unloaded under it."""
@@ -118,9 +77,9 @@ class Crashed(unittest.TestCase):
         self.assertNotEqual(writes.finish(60)[0], 0)
         # It fails where a module below it is in use.
         unload = "modprobe -r vmw_pvrdma 2>/dev/null; ! grep -q ^vmw_pvrdma /proc/modules"
-        times = [self.reload(vm, unload) for vm in (2, 1)]
+        times = [rig.reload(vm, unload) for vm in (2, 1)]
         print(f"guests: the adapters back {times} s after modprobe -r under NVMe-oF", flush=True)
-        self.ping()
+        rig.ping()
         for vm in 1, 2:
             rig.shell(vm, "! dmesg | grep -E 'BUG|WARNING|Oops|use-after-free'")
 
@@ -130,7 +89,7 @@ class Crashed(unittest.TestCase):
         for vm in 1, 2:
             rig.lab("reboot", "--hard", str(vm))
         wait_for("both adapters", lambda: rig.states() == ["active"] * 2, 60)
-        self.ping()
+        rig.ping()
 
 
 if __name__ == "__main__":

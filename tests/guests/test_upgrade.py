@@ -14,6 +14,7 @@ from fault_rig import Tally
 from hosts_rig import HostsRig
 from native_rig import NativeRig
 from rig import Rig, wait_for
+from roce_capture import Sniffing, dissected
 from runner import processes  # hosts_rig makes it importable
 from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
 from test_native_endpoint import BOTH_WAYS, MACHINE, VM
@@ -21,6 +22,7 @@ from test_native_endpoint import BOTH_WAYS, MACHINE, VM
 DEVICE = ["-d", "vmw_pvrdma0"]
 PATIENT = 18  # the timeout of a queue pair that waits a second a try, as those of rdma_cm do
 WRITES = "-x", "1", "-F", "-s", "4096", "-D", "45", "-u", str(PATIENT)
+LONGEST_PAUSE_S = 2  # that a program may see, on a machine whose processors all guests share
 APART_S = 10  # between the beginnings of two upgrades (keeper/succession.h)
 # What rping says is too much to be kept: how often it has said it, and how it ended.
 COUNT_PINGS = """awk '/ping data/ { n++ } /ended/ { end = $0 } n % 10 == 0 || end { print n, end >"/tmp/pings"; close("/tmp/pings") }'"""
@@ -129,6 +131,110 @@ class Upgraded(unittest.TestCase):
         self.assertEqual(objects["queue_pairs"], 1)
         self.upgrades.next()
         rig.shell(2, "ibv_devinfo | grep -q PORT_ACTIVE")
+
+    def test_4_a_thousand_idle_queue_pairs(self):
+        """Of 100 programs in each guest, beside one that counts. Each of them is used once more at the end."""
+        rig = self.rig
+        many = "paravane-many --programs 100 --pairs 10 --every 0 20000"
+        ends = [rig.spawn(1, "sh", "-c", f"{many} 2>&1 | tee /tmp/many"),
+                rig.spawn(2, "sh", "-c", f"{many} {rig.address_of(1)} 2>&1 | tee /tmp/many")]
+        for vm in 1, 2:
+            rig.shell(vm, "until grep ready /tmp/many; do sleep 0.2; done", timeout=120)
+            self.assertGreater(rig.stats(f"vm{vm}")["queue_pairs"], 1000)
+        gaps = len(self.upgrades.gaps)
+        tally = Tally(rig, 1, 2)
+        while tally.goes_on() and len(self.upgrades.gaps) < gaps + 2:
+            self.upgrades.next()
+        ended = tally.stop()
+        self.assertEqual(ended.code, 0, ended.text)
+        self.assertLess(ended.longest, LONGEST_PAUSE_S, ended.text)
+        rig.shell(2, "pkill -INT -x paravane-many")
+        for end in ends:
+            self.assertIn("programs: 100 well", end.finish(60)[1])
+        print(f"guests: with 1,000 queue pairs each, guests stood still for {self.upgrades.gaps[gaps:]} ms, and the longest of {ended.rounds} rounds "
+              f"took {ended.longest} s", flush=True)
+
+    def test_5_captures_and_impairments_end(self):
+        """What was captured until then can be read, and the client says that it ended. The impairment is gone, and nothing is lost."""
+        rig = self.rig
+        rig.cli("impair", "set", "--vm", "vm2", "--peer", "vm1", "--loss", "1%", "--seed", "7")
+        tally = Tally(rig, 1, 2)
+        file = rig.folder / "upgrade.pcapng"
+        sniffing = Sniffing(rig, "vm2", file, "-s", "128")
+        time.sleep(1)
+        self.upgrades.next()
+        _, said = sniffing.process.communicate(timeout=20)
+        self.assertEqual(sniffing.process.returncode, 1, said)
+        self.assertIn("A capture ends when the daemon is upgraded", said)
+        self.assertGreater(len(dissected(file)), 100)
+        self.assertEqual(json.loads(rig.cli("impair", "list", "--formatter=json").stdout), [])
+        self.assertTrue(tally.goes_on())
+        ended = tally.stop()
+        self.assertEqual(ended.code, 0, ended.text)
+
+
+class UpgradedAmongMishaps(unittest.TestCase):
+    """Twenty upgrades, with something that happens to the host between each two. Nothing may be lost."""
+
+    UPGRADES = int(os.environ.get("PARAVANE_UPGRADES", "20"))
+
+    @classmethod
+    def setUpClass(cls):
+        cls.rig = Rig()
+        cls.addClassCleanup(cls.rig.close)
+        cls.upgrades = Upgrades(cls.rig)
+        cls.addClassCleanup(cls.upgrades.tell)
+        cls.rig.up(2)
+
+    def impair(self):
+        self.rig.cli("impair", "set", "--vm", "vm2", "--peer", "vm1", "--loss", "1%", "--delay", "100us", "--seed", "7")
+
+    def clear(self):
+        self.rig.cli("impair", "set", "--vm", "vm1", "--peer", "vm2", "--loss", "1%", "--seed", "7")
+        time.sleep(1)
+        self.rig.cli("impair", "clear")
+
+    def sniff(self):
+        sniffing = Sniffing(self.rig, "vm2", self.rig.folder / "mishap.pcapng", "-s", "128")
+        self.addCleanup(sniffing.process.kill)
+
+    def change_vms(self):
+        self.rig.cli("vm", "add", "another")
+        self.rig.cli("vm", "remove", "another")
+
+    def stop_the_engine(self):
+        engine = int(self.rig.engine().name)
+        os.kill(engine, signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(engine, signal.SIGCONT)
+
+    def stop_the_keeper(self):
+        os.kill(self.rig.daemon.pid, signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(self.rig.daemon.pid, signal.SIGCONT)
+
+    def test_nothing_is_lost(self):
+        rig = self.rig
+        rig.shell(2, "echo 0 >/tmp/pings")
+        server = rig.spawn(1, "sh", "-c", "rping -s -v -S 65000 >/dev/null", timeout=600)
+        rig.wait_cm_listening(1, 7174)
+        client = rig.spawn(2, "sh", "-c", f"(rping -c -a {rig.address_of(1)} -v -V -S 65000 -C 1000000; echo ended $?) | {COUNT_PINGS}", timeout=600)
+        for program in server, client:
+            self.addCleanup(program.end)
+        tallies = [Tally(rig, *ends, timeout=PATIENT) for ends in ((1, 2), (2, 1))]
+        mishaps = self.impair, self.clear, self.sniff, self.change_vms, self.stop_the_engine, self.stop_the_keeper
+        for number in range(self.UPGRADES):
+            mishaps[number % len(mishaps)]()
+            pings = pings_of(rig, 2)
+            self.upgrades.next()
+            wait_for("more pings", lambda pings=pings: pings_of(rig, 2) > pings + 10, 30)
+            for tally in tallies:
+                self.assertTrue(tally.goes_on(), f"after {number + 1} upgrades")
+        for tally in tallies:
+            ended = tally.stop()
+            self.assertEqual(ended.code, 0, f"{ended.text}\n{rig.daemon_log()[-3000:]}")
+            print(f"guests: {ended.rounds} rounds, the longest took {ended.longest} s", flush=True)
+        self.assertNotIn("ended", rig.shell(2, "cat /tmp/pings"))
 
 
 def open_again_ms(log):

@@ -9,6 +9,7 @@ class OfEachSuite(unittest.TestCase):
     """Its tests use self.suite; tests/packages/run makes a class of it for each."""
 
     suite = None
+    uses_releases = False  # the packages of packaging/releases, which take long to build
 
 
 def cases(modules, suites):

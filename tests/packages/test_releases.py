@@ -19,6 +19,8 @@ LISTS = ["vm list", "vds list", "portgroup list", "network firewall ruleset list
 class FromReleases(OfEachSuite):
     """A host that was set up with a release."""
 
+    uses_releases = True
+
     def setUp(self):
         if booted.unified_hierarchy() is None:
             raise unittest.SkipTest("this machine has no control groups of version 2")

@@ -1,5 +1,6 @@
 """What the package does to its unit, under a real systemd."""
 
+import json
 import sys
 import unittest
 
@@ -35,6 +36,7 @@ class UnderSystemd(OfEachSuite):
                 self.installed(system, first)
                 with vmm.attach(system.path("run/paravane/vm/db1.sock")):
                     self.upgraded(system, later)
+                    self.seen_by_systemd(system)
                     self.not_stopped(system)
                     self.not_removed(system)
                 self.removed_and_purged(system, later)
@@ -57,6 +59,19 @@ class UnderSystemd(OfEachSuite):
             self.assertRegex(said, r"paravaned changed from \S+ to \S+\. Running VMs stood still for \d+ ms\.\n")
             self.assertIn("attached", system.run("paravane", "vm", "list"))
             self.assertNotIn("refused", said)
+
+    def seen_by_systemd(self, system):
+        """The main process, which executes the new program: it keeps what systemd has given it."""
+        def last_sign():
+            return int(system.run("systemctl", "show", "--property=WatchdogTimestampMonotonic", "--value", UNIT))
+
+        with self.subTest("the keeper is the new program, and systemd hears of it"):
+            self.assertRegex(system.run("readlink", f"/proc/{self.main_process(system)}/exe"), r"/usr/sbin/paravaned\n$")
+            keeper = json.loads(system.run("paravane", "--formatter=json", "status"))["keeper"]
+            self.assertEqual(keeper["cause"], "")
+            before = last_sign()
+            wait_for(lambda: last_sign() > before, "a sign for the watchdog")
+            self.assertEqual(system.run("systemctl", "show", "--property=NRestarts", "--value", UNIT).strip(), "0")
 
     def not_stopped(self, system):
         with self.subTest("systemctl stop, restart and try-restart are refused"):
