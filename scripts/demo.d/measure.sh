@@ -7,9 +7,10 @@ sizes=(64 4096 65536 1048576)
 compared_size=65536
 
 # start_size SERVER CLIENT DEVICE SIZE: starts the client, whose table goes to write-DEVICE-SIZE.txt, and
-# sets client_pid. Of three seconds the middle one counts: the first warms up.
+# sets client_pid. Of three seconds the middle one counts: the first warms up. An answer may take a second (-u 18),
+# since a VM that is emulated may get no processor for half of one, after which ib_write_bw has given up by itself.
 start_size() {
-  local words=(ib_write_bw -d "$3" -F -s "$4" -D 3 -f 1) log="$folder/write-$3-$4"
+  local words=(ib_write_bw -d "$3" -F -s "$4" -D 3 -f 1 -u 18) log="$folder/write-$3-$4"
   in_vm "$1" "${words[@]}" >"$log-server.txt" 2>&1 &
   server_pid=$!
   # shellcheck disable=SC2016  # the VM's shell expands it
