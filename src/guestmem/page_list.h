@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -201,13 +202,15 @@ class PageListBuilder {
   // Errors: as PageList::from_directory().
   static Result<PageListBuilder> start(GuestMemory& memory, GuestAddr directory,
                                        std::uint64_t pages, Rights need);
-  // The list of these pages, which stand in no directory. Errors: as PageList::from_directory().
+  // Pages whose addresses follow one another, as they are saved.
   struct Stretch {
-    std::uint64_t address = 0;
-    std::uint64_t pages = 0;
+    Le64 address;
+    Le32 pages;
   };
-  static Result<PageList> of_stretches(GuestMemory& memory, std::span<const Stretch> stretches,
-                                       Rights need);
+  // The list of these pages, which stand in no directory. REQUIRES: the addresses do not wrap, and
+  // there are at most kMaxDirectoryPages. Errors: as PageList::from_directory().
+  static Result<PageList> of_stretches(GuestMemory& memory,
+                                       const state::ListView<Stretch>& stretches, Rights need);
 
   // Processes at most `tables` x 512 entries, which are pages at first and later runs to be joined.
   // True: the list is complete. Some more calls may be necessary after the last table. Errors: as
@@ -227,7 +230,7 @@ class PageListBuilder {
 
   PageListBuilder(GuestMemory& memory, Rights need);
 
-  Status take_in_stretch(Stretch stretch);
+  Status take_in_stretch(const Stretch& stretch);
   Status take_in_table(std::uint64_t table, std::uint64_t pages);
   Status charge_more();
   // Moves at most `budget` runs into the list. True: the list has all runs.

@@ -42,14 +42,16 @@ PageListBuilder::PageListBuilder(GuestMemory& memory, Rights need) {
   list_.charge_ = PageListCharge(memory.list_account_);
 }
 
-// REQUIRES: the addresses do not wrap, and there are not too many pages.
 Result<PageList> PageListBuilder::of_stretches(GuestMemory& memory,
-                                               std::span<const Stretch> stretches, Rights need) {
+                                               const state::ListView<Stretch>& stretches,
+                                               Rights need) {
   PageListBuilder builder(memory, need);
-  for (const Stretch& stretch : stretches) {
-    if (Status taken = builder.take_in_stretch(stretch); !taken) {
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    if (Status taken = builder.take_in_stretch(stretches[i]); !taken) {
       return std::unexpected(taken.error());
     }
+    if ((i + 1) % kEntriesPerPage != 0 && i + 1 < stretches.size()) continue;
+    if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
   }
   while (!builder.assemble(kMaxDirectoryPages)) continue;
   return builder.take();
@@ -57,17 +59,19 @@ Result<PageList> PageListBuilder::of_stretches(GuestMemory& memory,
 
 // Range by range of the map: a guest may have registered the same gigabyte a hundred thousand
 // times.
-Status PageListBuilder::take_in_stretch(Stretch stretch) {
-  while (stretch.pages > 0) {
-    if (Status taken = take_in_page(stretch.address); !taken) return taken;
-    const std::uint64_t left = range_size_ - (stretch.address - range_first_);
-    const std::uint64_t pages = std::min(stretch.pages, left / kPageBytes);
-    list_.pages_ += static_cast<std::uint32_t>(pages - 1);
-    stretch.address += pages * kPageBytes;
-    stretch.pages -= pages;
-    next_page_ = stretch.address;
+Status PageListBuilder::take_in_stretch(const Stretch& stretch) {
+  std::uint64_t address = stretch.address.get();
+  std::uint64_t pages = stretch.pages.get();
+  while (pages > 0) {
+    if (Status taken = take_in_page(address); !taken) return taken;
+    const std::uint64_t left = range_size_ - (address - range_first_);
+    const std::uint64_t here = std::min(pages, left / kPageBytes);
+    list_.pages_ += static_cast<std::uint32_t>(here - 1);
+    address += here * kPageBytes;
+    pages -= here;
+    next_page_ = address;
   }
-  return charge_more();
+  return {};
 }
 
 Result<bool> PageListBuilder::advance(std::uint32_t tables) {

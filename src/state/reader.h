@@ -38,6 +38,25 @@ class Loading {
   Status status_;
 };
 
+// The values of a list, where they stand in the state. Each is copied out when it is asked for.
+template <typename T>
+class ListView {
+ public:
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 1);
+  // REQUIRES: whole values.
+  explicit ListView(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::size_t size() const { return bytes_.size() / sizeof(T); }
+  T operator[](std::size_t index) const {
+    T value;
+    std::memcpy(&value, &bytes_[index * sizeof(T)], sizeof(T));
+    return value;
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
 class Reader {
  public:
   // All of a state.
@@ -59,12 +78,17 @@ class Reader {
   // something is wrong.
   template <typename T>
   std::vector<T> list(Tag tag, std::size_t most) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 1);
+    const ListView<T> view = list_view<T>(tag, most);
+    std::vector<T> values(view.size());
+    for (std::size_t i = 0; i < view.size(); ++i) values[i] = view[i];
+    return values;
+  }
+  // The same, without a copy of them all.
+  template <typename T>
+  ListView<T> list_view(Tag tag, std::size_t most) {
     const auto raw = bytes(tag, most * sizeof(T));
     if (raw.size() % sizeof(T) != 0) refuse_at(tag, "no list");
-    std::vector<T> values(good() ? raw.size() / sizeof(T) : 0);
-    if (!values.empty()) std::memcpy(values.data(), raw.data(), raw.size());
-    return values;
+    return ListView<T>(good() ? raw : std::span<const std::byte>());
   }
   // Zeros if something is wrong, or another number of bytes.
   void bytes_into(Tag tag, std::span<std::byte> to);

@@ -28,7 +28,7 @@ void Writer::number(Tag tag, std::uint64_t value) {
 
 void Writer::bytes(Tag tag, std::span<const std::byte> bytes) {
   begin(tag, bytes.size());
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  append(bytes);
 }
 
 void Writer::begin(Tag tag, std::size_t bytes) {
@@ -36,8 +36,7 @@ void Writer::begin(Tag tag, std::size_t bytes) {
   last_place_ = place_of(tag);
   const RecordHeader header{.tag = Le16(static_cast<std::uint16_t>(tag)),
                             .bytes = Le32(static_cast<std::uint32_t>(bytes))};
-  const auto raw = std::as_bytes(std::span(&header, 1));
-  bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+  append(std::as_bytes(std::span(&header, 1)));
 }
 
 }  // namespace paravane::state

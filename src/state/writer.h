@@ -33,6 +33,20 @@ class Writer {
     std::uint16_t outer_place_;
   };
 
+  // A list that is written value by value; otherwise as list(). Nothing else is written while it
+  // lives.
+  template <typename T>
+  class List {
+   public:
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) == 1);
+    List(Writer& writer, Tag tag) : record_(writer, tag), writer_(writer) {}
+    void add(const T& value) { writer_.append(std::as_bytes(std::span(&value, 1))); }
+
+   private:
+    Group record_;
+    Writer& writer_;
+  };
+
   // REQUIRES, of all: within a group, tags do not decrease.
   void number(Tag tag, std::uint64_t value);
   void flag(Tag tag, bool value) { number(tag, value ? 1 : 0); }
@@ -52,6 +66,9 @@ class Writer {
 
  private:
   void begin(Tag tag, std::size_t bytes);
+  void append(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
 
   std::vector<std::byte> bytes_;
   std::uint16_t last_place_ = 0;  // in the group that is being written
