@@ -50,8 +50,9 @@ struct VmPortConfig {
   verbs::SegmentId segment = verbs::SegmentId::kBuiltIn;
 };
 
-// How long the state of such an adapter can be (VmPort::save()): that of its objects, and 12 bytes
-// for each stretch of pages, of which the quota of its page lists counts 16.
+// How long the state of such an adapter can be (VmPort::save()): what its objects take of memory,
+// as less is saved of each, and 12 bytes for each stretch of pages, of which the quota of its page
+// lists counts 16.
 std::uint64_t most_state_bytes(const VmPortConfig& config);
 
 // What the ports of one worker share.

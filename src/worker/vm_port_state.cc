@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "device/memory_bound.h"
 #include "state/descriptors.h"
 #include "state/reader.h"
 #include "state/writer.h"
@@ -34,9 +35,8 @@ constexpr Tag kRoceConnections{2};
 
 constexpr std::uint64_t kLargestPathMtu = 5;  // enum ib_mtu
 
-// Of all that is not in lists of pages. Objects at their limits, with completions that are held
-// back, have a third of it.
-constexpr std::uint64_t kMostObjectBytes = std::uint64_t{256} << 20;
+// Of all that is not in lists of pages, for an adapter whose limits are low.
+constexpr std::uint64_t kLeastObjectBytes = std::uint64_t{256} << 20;
 
 // A VM whose requests end the engine is not served any more.
 constexpr std::uint32_t kMostDeaths = 3;
@@ -49,7 +49,9 @@ std::uint64_t most_state_bytes(const VmPortConfig& config) {
       std::max(GuestMemory::kLeastListQuota,
                limits.bytes / kPageBytes * GuestMemory::kListBytesPerMappedPage);
   const std::uint64_t lists = limits.page_list_bytes != 0 ? limits.page_list_bytes : of_memory;
-  return kMostObjectBytes + lists / 16 * 12;
+  // What is saved of an object has fewer bytes than the object takes.
+  const device::MemoryBound bound = device::memory_bound(config.device.held_limits(), 0);
+  return std::max(kLeastObjectBytes, bound.total()) + lists / 16 * 12;
 }
 
 Result<PortParcel> VmPort::save() {

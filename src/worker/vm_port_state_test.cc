@@ -269,9 +269,14 @@ TEST(StateBytes, FollowWhatTheGuestMayHave) {
   VmPortConfig config;
   constexpr std::uint64_t kMiB = 1 << 20;
   config.memory.bytes = 64 * 1024 * kMiB;
+  config.device.limits = {.queue_pairs = 2, .completion_queues = 2, .memory_regions = 1};
   EXPECT_EQ(most_state_bytes(config), (256 + 512 / 16 * 12) * kMiB);
   config.memory.page_list_bytes = 16 * kMiB;
   EXPECT_EQ(most_state_bytes(config), (256 + 12) * kMiB);
+  constexpr std::uint32_t kRegions = std::uint32_t{1} << 22;
+  config.device.held = config.device.limits;
+  config.device.held->memory_regions = kRegions;
+  EXPECT_GT(most_state_bytes(config), 128 * std::uint64_t{kRegions});
 }
 
 TEST_F(VmPortState, AnAdapterWithoutARocePortHasNothingOfIt) {
