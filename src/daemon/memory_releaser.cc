@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "keeper/orphans.h"
 
 // By this name, sanitizers do not take the new process for a fork, which has memory of its own.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the C library's name
@@ -49,7 +50,7 @@ PARAVANE_ON_ANOTHER_STACK int release(void* argument) {
   const int line = orders.line;
   char byte = 0;
   const bool is_ready =
-      ::syscall(SYS_prctl, PR_SET_NAME, kReleasersName, 0UL, 0UL, 0UL) == 0 &&
+      ::syscall(SYS_prctl, PR_SET_NAME, keeper::kReleasersName, 0UL, 0UL, 0UL) == 0 &&
       (line == 0 || ::syscall(SYS_close_range, 0U, line - 1, 0U) == 0) &&
       ::syscall(SYS_close_range, line + 1, ~0U, 0U) == 0 &&
       (orders.filter.len == 0 ||

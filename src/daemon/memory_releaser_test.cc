@@ -22,6 +22,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/system_calls.h"
+#include "keeper/orphans.h"
 
 namespace paravane::daemon {
 namespace {
@@ -46,6 +47,14 @@ std::string fact(pid_t process, const std::string& name) {
 bool has_ended(pid_t process) {
   const std::string state = fact(process, "State");
   return state.empty() || state.starts_with("Z");
+}
+
+bool ends(pid_t process) {
+  const auto late = std::chrono::steady_clock::now() + kReleasePatience;
+  while (!has_ended(process) && std::chrono::steady_clock::now() < late) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return has_ended(process);
 }
 
 // A process that stands for an engine: it starts a releaser, and then lives until it is killed.
@@ -116,13 +125,9 @@ class MemoryReleaser : public testing::Test {
 TEST_F(MemoryReleaser, SharesTheMemoryAndEndsAfterTheEngine) {
   start(true);
   EXPECT_EQ(::syscall(SYS_kcmp, engine_, releaser_, KCMP_VM, 0UL, 0UL), 0);
-  EXPECT_EQ(fact(releaser_, "Name"), kReleasersName);
+  EXPECT_EQ(fact(releaser_, "Name"), keeper::kReleasersName);
   end_engine();
-  const auto late = std::chrono::steady_clock::now() + kReleasePatience;
-  while (!has_ended(releaser_) && std::chrono::steady_clock::now() < late) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_TRUE(has_ended(releaser_));
+  EXPECT_TRUE(ends(releaser_));
 }
 
 TEST_F(MemoryReleaser, HasOneDescriptorAndAFilterOfItsOwn) {
@@ -136,10 +141,7 @@ TEST_F(MemoryReleaser, HasOneDescriptorAndAFilterOfItsOwn) {
 TEST_F(MemoryReleaser, IsNotMissedWhenItIsKilled) {
   start(true);
   ::kill(releaser_, SIGKILL);
-  const auto late = std::chrono::steady_clock::now() + kReleasePatience;
-  while (!has_ended(releaser_) && std::chrono::steady_clock::now() < late) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  ASSERT_TRUE(ends(releaser_));
   EXPECT_TRUE(fact(engine_, "State").starts_with("S")) << fact(engine_, "State");
 }
 

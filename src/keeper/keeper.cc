@@ -17,7 +17,6 @@
 #include "base/version.h"
 #include "keeper/heir_start.h"
 #include "keeper/keeper_exec.h"
-#include "keeper/orphans.h"
 #include "privsep/dialer.h"
 #include "privsep/heir_facts.h"
 #include "privsep/machine_line.h"
@@ -77,6 +76,7 @@ ExitStatus Keeper::run() {
     stop_when_certain();
     change_program();
     watch_engine();
+    if (now() >= orphans_.next_look()) look_for_orphans();
     if (std::exchange(noted_, false)) std::this_thread::sleep_for(kPause);
   }
   return *ended_;
@@ -85,7 +85,7 @@ ExitStatus Keeper::run() {
 // Until something is due without news; nullopt: nothing.
 std::optional<Duration> Keeper::pause() const {
   Instant next = std::min({sockets_->next_deadline(), etcd_.next_step(), succession_.next_step(),
-                           engine_watch_.next_step()});
+                           engine_watch_.next_step(), orphans_.next_look()});
   if (switches_) next = std::min(next, switches_->next_step());
   if (next == kNever) return std::nullopt;
   return std::max(next - now(), Duration{});
@@ -269,8 +269,13 @@ void Keeper::look_for_ends() {
   look_for_holders_end();
   look_for_heirs_end();
   look_for_engines_end();
-  bury_orphans(std::array{etcd_.pid(), holding_.holder ? holding_.holder->pid() : 0,
-                          heir_ ? heir_->pid : 0, engine_});
+  look_for_orphans();
+}
+
+void Keeper::look_for_orphans() {
+  orphans_.look(std::array{etcd_.pid(), holding_.holder ? holding_.holder->pid() : 0,
+                           heir_ ? heir_->pid : 0, engine_},
+                now());
 }
 
 void Keeper::look_for_engines_end() {

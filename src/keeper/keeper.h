@@ -29,6 +29,7 @@
 #include "keeper/holder_process.h"
 #include "keeper/keeper_record.h"
 #include "keeper/notify.h"
+#include "keeper/orphans.h"
 #include "keeper/socket_maker.h"
 #include "keeper/succession.h"
 #include "keeper/switch_follower.h"
@@ -91,6 +92,7 @@ class Keeper : private SuccessionHands {
   void reload_log_level();
   void give_roce_ports();
   void look_for_ends();
+  void look_for_orphans();
   void look_for_engines_end();
   void look_for_heirs_end();
   void look_for_over();
@@ -139,6 +141,7 @@ class Keeper : private SuccessionHands {
   std::optional<ExitStatus> ended_;
   Succession succession_;
   EngineWatch engine_watch_;
+  Orphans orphans_;
   std::string hung_;  // how the engine did that was killed for it; empty: it was not
   struct Heir {
     pid_t pid = 0;
