@@ -1,5 +1,6 @@
 #include "daemon/hand_over.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ constexpr auto kQuietLimit = std::chrono::milliseconds(1500);
 constexpr auto kQuietLook = std::chrono::milliseconds(1);
 constexpr auto kSendLimit = std::chrono::seconds(4);
 constexpr auto kInventoryLimit = std::chrono::milliseconds(200);
+constexpr auto kLong = std::chrono::seconds(3);
 
 // Other hosts wait for what an upgrade may take at most, and for the channels that are made
 // afterwards. It goes on without those that have not answered.
@@ -30,9 +32,8 @@ constexpr auto kPeersWait = std::chrono::seconds(10);
 constexpr auto kPeersLimit = std::chrono::milliseconds(300);
 
 // For the other engine, whose steady clock is the same.
-std::string time_as_text() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::to_string(now / std::chrono::nanoseconds(1));
+std::string as_text(Instant time) {
+  return std::to_string(time.time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
 }  // namespace
@@ -42,6 +43,7 @@ Result<std::string> HandOver::run(const std::string& facts, UniqueFd line) {
     parts_.keeper.send({.kind = privsep::Note::Kind::kCannot, .text = left.error().message});
   }
   auto word = await_word();
+  if (word) *word += what_took_long();
   parts_.host.thaw();
   parts_.host.hold_peers(Duration::zero());
   parts_.api.door().resume();
@@ -107,9 +109,15 @@ void HandOver::have_peers_wait() {
 
 Status HandOver::send_estate(privsep::EstateLine& line) {
   const Instant deadline = std::chrono::steady_clock::now() + kSendLimit;
-  const std::string frozen_at = time_as_text();
+  frozen_at_ = std::chrono::steady_clock::now();
+  const std::string frozen_at = as_text(frozen_at_);
   const auto ports = parts_.host.freeze();
   if (!ports) return std::unexpected(ports.error());
+  for (const worker::PortParcel& port : *ports) {
+    if (port.state.size() <= largest_bytes_) continue;
+    largest_ = to_string(port.adapter);
+    largest_bytes_ = port.state.size();
+  }
   const Status told =
       line.send(host::kFrozenParcel, std::as_bytes(std::span(frozen_at)), {}, deadline);
   if (!told) return told;
@@ -127,6 +135,14 @@ Status HandOver::send_estate(privsep::EstateLine& line) {
     if (!sent) return sent;
   }
   return line.end(deadline);
+}
+
+// An upgrade that is out of time names no VM, since the keeper knows none.
+std::string HandOver::what_took_long() const {
+  const auto now = std::chrono::steady_clock::now();
+  if (largest_.empty() || now - frozen_at_ < kLong) return "";
+  return fmt::format("; of all adapters {} has the most to hand over, {:.1f} MiB", largest_,
+                     static_cast<double>(largest_bytes_) / (1 << 20));
 }
 
 Result<std::string> HandOver::await_word() {

@@ -8,10 +8,12 @@
 
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <string>
 
 #include "api/event_log.h"
+#include "base/instant.h"
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -36,8 +38,9 @@ class HandOver {
   };
   explicit HandOver(const Parts& parts) : parts_(parts) {}
 
-  // `facts`: what the heir says it is. Returns the text of the keeper's kResume, or an error if the
-  // keeper has ended. Does not return if the keeper has this engine exit.
+  // `facts`: what the heir says it is. Returns the text of the keeper's kResume, with the adapter
+  // that has the most to hand over if the VMs stood still for long; or an error if the keeper has
+  // ended. Does not return if the keeper has this engine exit.
   Result<std::string> run(const std::string& facts, UniqueFd line);
 
   // What the keeper said in the meantime, in order; still to be taken.
@@ -49,8 +52,12 @@ class HandOver {
   void have_peers_wait();
   Status send_estate(privsep::EstateLine& line);
   Result<std::string> await_word();
+  std::string what_took_long() const;
 
   Parts parts_;
+  Instant frozen_at_ = kNever;
+  std::string largest_;  // adapter, by the length of its state
+  std::size_t largest_bytes_ = 0;
   std::deque<privsep::ProcessLink::NoteWithSocket> notes_;
 };
 

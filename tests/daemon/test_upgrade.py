@@ -12,7 +12,8 @@ import threading
 import time
 import unittest
 
-from rig import BIN, PATIENCE_S, DaemonTest, children_of, is_alive, wait_for
+from held import HeldWhenThreadsBegin
+from rig import BIN, PATIENCE_S, RELEASER, DaemonTest, all_children_of, children_of, is_alive, name_of, wait_for
 from vmm import attach
 
 POSTINST = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "debian" / "paravane.postinst"
@@ -102,6 +103,7 @@ class Succeeds(Upgrade):
         self.assertNotEqual(self.engine(daemon), old)
         self.assertEqual(len(children_of(daemon.pid)), 1)
         self.assertFalse(is_alive(old))
+        wait_for(lambda: RELEASER not in map(name_of, all_children_of(daemon.pid)), "the end of the process that released the engine's memory")
         self.assertEqual(self.upgrade_status(), done)
         self.assertIn("lab", self.cli("vds", "list").stdout)
         events = json.loads(self.cli("events", "--formatter=json").stdout)
@@ -263,6 +265,20 @@ class Fails(Upgrade):
         os.kill(daemon.pid, signal.SIGCONT)
         self.wait_end("done")
         self.assertEqual(len(children_of(daemon.pid)), 1)
+
+    def test_the_adapter_that_has_the_most_is_named_when_time_is_up(self):
+        self.start()
+        for name in ("db1", "web"):
+            self.cli("vm", "add", name)
+        with attach(self.vms / "web.sock") as web:
+            # It begins a moment later, so that it can be held in time.
+            self.replace_program(f'#!/bin/sh\nsleep 1\nexec {BIN / "paravaned"} "$@"\n')
+            with HeldWhenThreadsBegin(self.begin()) as heir:
+                heir.wait_held(lambda: "handing over to another engine" in self.log_text())
+                heir.wait_end()
+            cause = self.wait_end("failed")["cause"]
+            self.assertRegex(cause, r"not done after 5 s; of all adapters web has the most to hand over, 0\.\d MiB$")
+            self.assertTrue(web.answers())
 
     def test_a_daemon_that_is_stopped_meanwhile_stops(self):
         for wait_s in (0, 0.005, 0.015, 0.03):
