@@ -110,8 +110,12 @@ void AttachedPairs::write(std::uint64_t va, std::uint32_t rkey, std::uint32_t by
                                                 .sges = {&sge, 1}});
   demand(posted, "a send ring is full");
   pvrdma_cqe completion{};
+  const Stopwatch watch;
   do {
-    while (!probed_[0].cq->poll(completion)) pause_core();
+    while (!probed_[0].cq->poll(completion)) {
+      demand(watch.seconds() < kPatienceSeconds, "a write does not complete");
+      pause_core();
+    }
     demand(completion.status == 0, "a write completed with an error");
   } while (completion.wr_id != round_);  // those of there_and_back() may still be there
 }

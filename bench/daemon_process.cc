@@ -75,10 +75,13 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& program)
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  std::array<std::string, 3> words{program.string(), "--config", config.string()};
-  std::array<char*, 4> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  // It ends with the benchmark, however that ends.
+  std::array<std::string, 6> words{"setpriv",        "--pdeathsig", "KILL",
+                                   program.string(), "--config",    config.string()};
+  std::array<char*, 7> arguments{};
+  std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
   const int failed =
-      ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ);
+      ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   demand(failed == 0, "paravaned cannot be started; is it built?");
   await_answer();

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <exception>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "bench/attached_pairs.h"
 #include "bench/daemon_process.h"
@@ -62,21 +64,27 @@ struct Measured {
   }
 };
 
+// What one of the two demands in vain ends the question, once both have ended.
 Measured upgrade(DaemonProcess& daemon, AttachedPairs& pairs) {
   Measured measured;
-  std::atomic<bool> over{false};
-  std::thread probe([&] {
-    Stopwatch watch;
-    double longest = 0;
-    while (!over) {
-      pairs.there_and_back();
-      longest = std::max(longest, watch.lap_microseconds());
-    }
-    measured.pause_ms = longest / 1000;
-  });
-  measured.event = daemon.upgrade();
-  over = true;
-  probe.join();
+  std::exception_ptr failure;
+  {
+    const std::jthread probe([&](const std::stop_token& over) {
+      try {
+        Stopwatch watch;
+        double longest = 0;
+        while (!over.stop_requested()) {
+          pairs.there_and_back();
+          longest = std::max(longest, watch.lap_microseconds());
+        }
+        measured.pause_ms = longest / 1000;
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+    measured.event = daemon.upgrade();
+  }
+  if (failure) std::rethrow_exception(failure);
   return measured;
 }
 
