@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+from guests import Failed
 from rig import Rig, wait_for
 
 BACK_S = 10  # from modprobe -r to a device that works
@@ -37,7 +38,12 @@ class CrashRig(Rig):
     def reload(self, vm, unload="modprobe -r vmw_pvrdma"):
         """The driver. Returns the seconds until the device works."""
         began = time.monotonic()
-        self.shell(vm, f"{unload} && modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; do sleep 0.05; done", timeout=60)
+        try:
+            self.shell(vm, unload, timeout=60)
+            self.shell(vm, "modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; do sleep 0.05; done", timeout=60)
+        except Failed as failure:
+            known = self.shell(vm, "dmesg | tail -40; cat /proc/modules; ps; ibv_devinfo || true")
+            raise Failed(f"{failure}\n{self.adapters()}\n{known}") from None
         took = time.monotonic() - began
         assert took < BACK_S, f"vm{vm} was back after {took:.1f} s"
         return round(took, 1)
