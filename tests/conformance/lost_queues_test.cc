@@ -117,6 +117,34 @@ TEST(LostQueues, WhatTheKernelHasUnderWayCompletesInErrorOnce) {
   EXPECT_EQ(ours.flushed(), 4u);
 }
 
+// Linux's connection manager takes one that was flushed for one that was sent, and waits for its
+// answer.
+TEST(LostQueues, DatagramsFailAsNotSent) {
+  TestRig rig(with_journals());
+  FakeGuest& guest = rig.guest(0);
+  EndOptions options{.kernel = true};
+  options.queues.type = kTypeGsi;
+  FakeEnd end(guest, options);
+  constexpr std::uint32_t kKey = 0x80010000;
+  ASSERT_TRUE(guest.start_datagrams(end.qp(), kKey));
+  const auto send = [&](std::uint64_t wr_id) {
+    const pvrdma_av av = guest.address_vector(end.pd(), rig.guest(1).gid());
+    return end.post({.wr_id = wr_id, .remote_qpn = 1, .remote_qkey = kKey, .av = &av, .sges = {}},
+                    0, 64);
+  };
+  ASSERT_TRUE(send(1));  // as the engine is killed
+  lose(rig, 0);
+  rig.run_until_idle();
+  ASSERT_TRUE(send(2));
+  rig.run_until_idle();
+  for (const std::uint64_t wr_id : {1u, 2u}) {
+    pvrdma_cqe completion{};
+    ASSERT_TRUE(end.cq().take(completion));
+    EXPECT_EQ(completion.wr_id, wr_id);
+    EXPECT_EQ(completion.status, +PVRDMA_WC_FATAL_ERR);
+  }
+}
+
 // As ib_drain_qp() does it, and then the driver's remove().
 TEST(LostQueues, AKernelDrainsAndDestroysThem) {
   TestRig rig(with_journals());

@@ -42,8 +42,8 @@ class CrashRig(Rig):
             self.shell(vm, unload, timeout=60)
             self.shell(vm, "modprobe vmw_pvrdma && until ibv_devinfo 2>/dev/null | grep -q PORT_ACTIVE; do sleep 0.05; done", timeout=60)
         except Failed as failure:
-            known = self.shell(vm, "dmesg | tail -40; cat /proc/modules; ps; ibv_devinfo || true")
-            raise Failed(f"{failure}\n{self.adapters()}\n{known}") from None
+            known = self.shell(vm, "echo w >/proc/sysrq-trigger; dmesg | tail -120; for p in /proc/[0-9]*; do grep -qE 'rdma|nvme|ib_|cm_' $p/stack 2>/dev/null && cat $p/comm $p/stack; done; cat /proc/modules; ibv_devinfo || true")
+            raise Failed(f"{failure}\n{self.adapters()}\n{known}\ndaemon: {self.daemon_log()[-4000:]}") from None
         took = time.monotonic() - began
         assert took < BACK_S, f"vm{vm} was back after {took:.1f} s"
         return round(took, 1)

@@ -4,12 +4,11 @@ import unittest
 
 from crash_rig import CrashRig
 from rig import wait_for
-from test_kernel_storage import LAYER, NVME_CONNECT, NVME_SERVE
+from test_crash import UNLOAD
+from test_kernel_storage import LAYER, NVME_CONNECT, NVME_FORGET, NVME_SERVE
 
 PROGRAMS, PAIRS = 100, 1000
 MANY = f"paravane-many --programs {PROGRAMS} --pairs {PAIRS // PROGRAMS}"
-# It fails where a module below it is in use.
-UNLOAD = "modprobe -r vmw_pvrdma; ! grep ^vmw_pvrdma /proc/modules"
 LOST = f"programs: 0 well, {PROGRAMS} by DEVICE_FATAL, 0 by a request, 0 otherwise"
 
 
@@ -41,6 +40,7 @@ class CrashedUnderMany(unittest.TestCase):
         print(f"guests: {2 * PAIRS} queue pairs were connected in {connected:.1f} s; another engine after {served:.2f} s, all programs ended "
               f"{ended:.1f} s later, the adapters back {times} s after modprobe -r", flush=True)
         rig.ping()
+        rig.shell(2, NVME_FORGET)
 
     def test_2_while_they_are_made(self):
         rig = self.rig

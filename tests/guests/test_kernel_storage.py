@@ -26,10 +26,12 @@ echo rdma >ports/1/addr_trtype; echo ipv4 >ports/1/addr_adrfam
 echo 10.77.0.1 >ports/1/addr_traddr; echo 4420 >ports/1/addr_trsvcid
 ln -s /sys/kernel/config/nvmet/subsystems/disk ports/1/subsystems/disk
 """
-NVME_CONNECT = """
-modprobe nvme-rdma && echo transport=rdma,traddr=10.77.0.1,trsvcid=4420,nqn=disk,hostnqn=guest2,hostid=6c0b9a4e-2f5d-4d8e-9a53-000000000002,nr_io_queues=1,fast_io_fail_tmo=5,reconnect_delay=2 >/dev/nvme-fabrics
+NVME_ASK = "modprobe nvme-rdma && echo transport=rdma,traddr=10.77.0.1,trsvcid=4420,nqn=disk,hostnqn=guest2,hostid=6c0b9a4e-2f5d-4d8e-9a53-000000000002,nr_io_queues=1,fast_io_fail_tmo=5,reconnect_delay=2 >/dev/nvme-fabrics"
+NVME_CONNECT = NVME_ASK + """
 i=0; until [ -b /dev/nvme0n1 ]; do i=$((i+1)); [ $i -lt 100 ] || { dmesg | tail -20; exit 1; }; sleep 0.1; done
 """
+# One that is lost tries to connect again and again, and Linux cannot remove a device by which one does at that moment.
+NVME_FORGET = "for controller in /sys/class/nvme/nvme*; do echo 1 >$controller/delete_controller; done"
 
 # The target names itself and the initiator by their GIDs.
 SRP_SERVE = """

@@ -19,8 +19,10 @@ constexpr std::uint32_t kTablesPerSlice = 4;  // of 512 pages each
 constexpr Duration kTryAgain = std::chrono::milliseconds(10);
 constexpr std::uint8_t kErrInvalid = 22;
 
-verbs::Completion flushed(std::uint32_t qp, std::uint64_t wr_id, verbs::WcOpcode opcode) {
-  return {.wr_id = wr_id, .qp_tag = qp, .opcode = opcode, .status = verbs::WcStatus::kFlushed};
+// Linux's connection manager takes a datagram that was flushed for one that was sent
+// (cm_send_handler() of drivers/infiniband/core/cm.c), and would wait for the answer for ever.
+verbs::WcStatus status_of_send(bool is_datagram) {
+  return is_datagram ? verbs::WcStatus::kFatal : verbs::WcStatus::kFlushed;
 }
 
 }  // namespace
@@ -263,8 +265,11 @@ LostQueues::Flushed LostQueues::flush_send(Qp& qp) {
     qp.send.pass_send();
     qp.send_cq.queue.publish_before_reveal(qp.send.ring());
     effort_.spend(1);
-    const auto opcode = verbs::completion_opcode(request.opcode);
-    if (!qp.send_cq.queue.push(flushed(qp.handle, request.wr_id, opcode), verbs::Reveal::kSoon)) {
+    const verbs::Completion completion{.wr_id = request.wr_id,
+                                       .qp_tag = qp.handle,
+                                       .opcode = verbs::completion_opcode(request.opcode),
+                                       .status = status_of_send(qp.is_datagram)};
+    if (!qp.send_cq.queue.push(completion, verbs::Reveal::kSoon)) {
       qp.is_started = false;  // the guest has broken its ring
       return so_far;
     }
@@ -288,8 +293,11 @@ LostQueues::Flushed LostQueues::flush_receive(Qp& qp) {
     }
     qp.receive_cq.queue.publish_before_reveal(qp.receive.ring());
     effort_.spend(1);
-    if (!qp.receive_cq.queue.push(flushed(qp.handle, request.wr_id, verbs::WcOpcode::kReceive),
-                                  verbs::Reveal::kSoon)) {
+    const verbs::Completion completion{.wr_id = request.wr_id,
+                                       .qp_tag = qp.handle,
+                                       .opcode = verbs::WcOpcode::kReceive,
+                                       .status = verbs::WcStatus::kFlushed};
+    if (!qp.receive_cq.queue.push(completion, verbs::Reveal::kSoon)) {
       qp.is_started = false;
       return so_far;
     }

@@ -1,7 +1,7 @@
 // LostQueues: what is left of the queues of a guest's kernel, after the process that served them
 // was killed. All requests without a completion, and those that are posted from now on, complete in
-// error (flushed), as those of queue pairs in ERR do. With that, what the kernel has under way
-// ends, and its driver can be unloaded.
+// error: flushed, as those of queue pairs in ERR do, and datagrams with IB_WC_FATAL_ERR. With that,
+// what the kernel has under way ends, and its driver can be unloaded.
 //
 // The driver's commands fail, all but those with which a kernel drains and destroys its queues:
 // what is destroyed is not touched any more, since its memory may be anybody's.
