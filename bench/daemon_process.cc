@@ -70,6 +70,7 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& program)
       "[state]\ndirectory = \"{0}/state\"\n[api]\nsocket = \"{0}/api.sock\"\n"
       "[vfio_user]\nsocket_directory = \"{0}/vms\"\n[sandbox]\nuser = \"{1}\"\n",
       folder_.path().string(), kEngineUser);
+  demand(std::filesystem::exists(program), "there is no paravaned; is it built?");
   const std::string log = (folder_.path() / "paravaned.log").string();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -83,7 +84,7 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& program)
   const int failed =
       ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  demand(failed == 0, "paravaned cannot be started; is it built?");
+  demand(failed == 0, "paravaned cannot be started");
   await_answer();
 }
 

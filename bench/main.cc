@@ -120,7 +120,8 @@ int run(int argc, char** argv) {
 void demand(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "paravane_bench: %s\n", what);
-  std::exit(EXIT_FAILURE);
+  std::fflush(nullptr);
+  std::_Exit(EXIT_FAILURE);  // whatever the other threads are at
 }
 
 }  // namespace paravane::bench

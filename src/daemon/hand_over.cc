@@ -24,7 +24,7 @@ constexpr auto kQuietLimit = std::chrono::milliseconds(1500);
 constexpr auto kQuietLook = std::chrono::milliseconds(1);
 constexpr auto kSendLimit = std::chrono::seconds(4);
 constexpr auto kInventoryLimit = std::chrono::milliseconds(200);
-constexpr auto kLong = std::chrono::seconds(3);
+constexpr auto kLong = std::chrono::seconds(2);
 
 // Other hosts wait for what an upgrade may take at most, and for the channels that are made
 // afterwards. It goes on without those that have not answered.
@@ -43,7 +43,7 @@ Result<std::string> HandOver::run(const std::string& facts, UniqueFd line) {
     parts_.keeper.send({.kind = privsep::Note::Kind::kCannot, .text = left.error().message});
   }
   auto word = await_word();
-  if (word) *word += what_took_long();
+  if (word) *word += what_took_long(*word);
   parts_.host.thaw();
   parts_.host.hold_peers(Duration::zero());
   parts_.api.door().resume();
@@ -137,10 +137,11 @@ Status HandOver::send_estate(privsep::EstateLine& line) {
   return line.end(deadline);
 }
 
-// An upgrade that is out of time names no VM, since the keeper knows none.
-std::string HandOver::what_took_long() const {
+// The keeper knows no VM. A cause of one of the engines names its own.
+std::string HandOver::what_took_long(const std::string& word) const {
   const auto now = std::chrono::steady_clock::now();
-  if (largest_.empty() || now - frozen_at_ < kLong) return "";
+  const bool is_out_of_time = word.contains(privsep::kOutOfTime);
+  if (!is_out_of_time || largest_.empty() || now - frozen_at_ < kLong) return "";
   return fmt::format("; of all adapters {} has the most to hand over, {:.1f} MiB", largest_,
                      static_cast<double>(largest_bytes_) / (1 << 20));
 }

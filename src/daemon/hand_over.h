@@ -39,7 +39,7 @@ class HandOver {
   explicit HandOver(const Parts& parts) : parts_(parts) {}
 
   // `facts`: what the heir says it is. Returns the text of the keeper's kResume, with the adapter
-  // that has the most to hand over if the VMs stood still for long; or an error if the keeper has
+  // that has the most to hand over if time was up; or an error if the keeper has
   // ended. Does not return if the keeper has this engine exit.
   Result<std::string> run(const std::string& facts, UniqueFd line);
 
@@ -52,7 +52,7 @@ class HandOver {
   void have_peers_wait();
   Status send_estate(privsep::EstateLine& line);
   Result<std::string> await_word();
-  std::string what_took_long() const;
+  std::string what_took_long(const std::string& word) const;
 
   Parts parts_;
   Instant frozen_at_ = kNever;

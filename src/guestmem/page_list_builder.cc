@@ -46,12 +46,14 @@ Result<PageList> PageListBuilder::of_stretches(GuestMemory& memory,
                                                const state::ListView<Stretch>& stretches,
                                                Rights need) {
   PageListBuilder builder(memory, need);
+  std::uint64_t charged = 0;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     if (Status taken = builder.take_in_stretch(stretches[i]); !taken) {
       return std::unexpected(taken.error());
     }
-    if ((i + 1) % kEntriesPerPage != 0 && i + 1 < stretches.size()) continue;
-    if (Status charged = builder.charge_more(); !charged) return std::unexpected(charged.error());
+    if (builder.runs_ - charged < kEntriesPerPage && i + 1 < stretches.size()) continue;
+    if (Status paid = builder.charge_more(); !paid) return std::unexpected(paid.error());
+    charged = builder.runs_;
   }
   while (!builder.assemble(kMaxDirectoryPages)) continue;
   return builder.take();

@@ -26,19 +26,26 @@ namespace fs = std::filesystem;
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   std::error_code unknown;
-  for (const auto& thread : fs::directory_iterator("/proc/self/task", unknown)) {
-    std::ifstream list(thread.path() / "children");
+  fs::directory_iterator thread("/proc/self/task", unknown);
+  for (; !unknown && thread != fs::directory_iterator(); thread.increment(unknown)) {
+    std::ifstream list(thread->path() / "children");
     for (pid_t child = 0; list >> child;) found.push_back(child);
   }
   return found;
 }
 
-// The name of another user's process is hidden in a unit with ProtectProc=invisible. There, this
-// process has no children but its own and what they leave behind.
-bool is_releaser(pid_t child) {
-  std::ifstream file(fs::path("/proc") / std::to_string(child) / "comm");
+// False also where names of other users' processes are hidden (proc(5), hidepid=ptraceable).
+bool is_releaser(pid_t process) {
+  std::ifstream file(fs::path("/proc") / std::to_string(process) / "comm");
   std::string name;
-  return !std::getline(file, name) || name == kReleasersName;
+  return std::getline(file, name) && name == kReleasersName;
+}
+
+// Where /proc is of another PID namespace, its numbers are those of other processes here.
+bool is_living_child(pid_t process) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0;
 }
 
 bool holds(std::span<const pid_t> all, pid_t one) {
@@ -68,15 +75,16 @@ void Orphans::look(std::span<const pid_t> ours, Instant now) {
 void Orphans::look_for_releasers(std::span<const pid_t> ours, Instant now) {
   const auto before = std::exchange(releasers_, {});
   for (const pid_t child : children()) {
-    if (holds(ours, child) || !is_releaser(child)) continue;
+    if (holds(ours, child) || !is_releaser(child) || !is_living_child(child)) continue;
     const auto known = before.find(child);
     Instant& until = releasers_[child];
     until = known == before.end() ? now + kMayStay : known->second;
     if (now < until) continue;
     until = kNever;
     const bool is_killed = ::kill(child, SIGKILL) == 0;
-    log::error("process {}, which releases the memory of an engine that has ended, stays; {}",
-               child, is_killed ? "it is killed" : std::strerror(errno));
+    log::warn("process {} still has the memory of an engine that has ended {} s ago, or longer; {}",
+              child, std::chrono::duration_cast<std::chrono::seconds>(kMayStay).count(),
+              is_killed ? "it is killed" : std::strerror(errno));
   }
 }
 

@@ -17,7 +17,7 @@
 
 namespace paravane::keeper {
 
-// In a list of processes. It cannot change its name, and no other process can.
+// In a list of processes. Neither that process nor another can change it.
 inline constexpr const char* kReleasersName = "paravane-memory";
 
 // Has what descendants leave behind become children of this process, wherever it runs: a container
@@ -26,7 +26,7 @@ void adopt_orphans();
 
 class Orphans {
  public:
-  // A host with 350 GiB of guests' memory needs that.
+  // To release 350 GiB of guests' memory takes that long. With more, the signal hastens nothing.
   static constexpr Duration kMayStay = std::chrono::seconds(30);
 
   // Takes note of the ends of children that are not among `ours`. One of `ours` that has ended

@@ -211,7 +211,7 @@ void Succession::step(Instant now) {
                       std::chrono::duration_cast<std::chrono::seconds>(kToStart).count()));
     case Step::kHandingOver:
       return fail_with(
-          fmt::format("the engines were not done after {} s",
+          fmt::format("{} {} s", privsep::kOutOfTime,
                       std::chrono::duration_cast<std::chrono::seconds>(kToHandOver).count()));
     case Step::kReviving:
     case Step::kRecovering:

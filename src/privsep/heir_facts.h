@@ -26,6 +26,9 @@ inline constexpr int kHeirEstateFd = 4;  // its side of the EstateLine
 inline constexpr int kHeirConfigFd = 5;  // the text of the settings; closed: there is no file
 inline constexpr int kHeirHolderFd = 6;  // its line to the holder; closed: there is no holder
 
+// An upgrade whose time was up: what the keeper's kResume says then, before the time.
+inline constexpr std::string_view kOutOfTime = "the engines were not done after";
+
 // The form of what one keeper leaves to the next (keeper/keeper_record.h).
 inline constexpr std::uint32_t kKeeperRecord = 1;
 

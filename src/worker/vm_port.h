@@ -51,8 +51,8 @@ struct VmPortConfig {
 };
 
 // How long the state of such an adapter can be (VmPort::save()): what its objects take of memory,
-// as less is saved of each, and 12 bytes for each stretch of pages, of which the quota of its page
-// lists counts 16.
+// as less is saved of them in sum, and 12 bytes for each stretch of pages, of which the quota of
+// its page lists counts 16.
 std::uint64_t most_state_bytes(const VmPortConfig& config);
 
 // What the ports of one worker share.

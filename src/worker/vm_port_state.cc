@@ -49,7 +49,7 @@ std::uint64_t most_state_bytes(const VmPortConfig& config) {
       std::max(GuestMemory::kLeastListQuota,
                limits.bytes / kPageBytes * GuestMemory::kListBytesPerMappedPage);
   const std::uint64_t lists = limits.page_list_bytes != 0 ? limits.page_list_bytes : of_memory;
-  // What is saved of an object has fewer bytes than the object takes.
+  // What is saved of all objects has, in sum, fewer bytes than they take.
   const device::MemoryBound bound = device::memory_bound(config.device.held_limits(), 0);
   return std::max(kLeastObjectBytes, bound.total()) + lists / 16 * 12;
 }

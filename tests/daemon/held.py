@@ -94,9 +94,14 @@ class HeldWhenThreadsBegin:
         os.waitpid(self.process, WAIT_FOR_THREAD)
         self.has_ended = True
 
-    def __exit__(self, *_):
-        if not self.has_ended:
+    def __exit__(self, kind, *_):
+        if self.has_ended:
+            return
+        try:
             ptrace(DETACH, self.process)
+        except ProcessLookupError:
+            if kind is None:
+                raise
 
 
 def worker_of(engine):
