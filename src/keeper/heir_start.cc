@@ -59,6 +59,12 @@ std::filesystem::path own_program() {
   return std::filesystem::read_symlink("/proc/self/exe", unknown);
 }
 
+Result<UniqueFd> open_own_program() {
+  UniqueFd program(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
+  if (!program) return fail_by_system(Errc::kIo, "/proc/self/exe", errno);
+  return program;
+}
+
 std::string print_end(int wait_status) {
   if (WIFEXITED(wait_status)) {
     return fmt::format("exited with status {}", WEXITSTATUS(wait_status));
@@ -71,7 +77,8 @@ std::string print_end(int wait_status) {
 Result<StartedHeir> start_heir(const HeirStart& start) {
   if (start.program.empty()) return fail(Errc::kIo, "the path of paravaned is unknown");
   const std::string cannot = fmt::format("cannot execute {}: ", start.program.string());
-  UniqueFd program(::open(start.program.c_str(), O_PATH | O_CLOEXEC));
+  UniqueFd program(start.file < 0 ? ::open(start.program.c_str(), O_PATH | O_CLOEXEC)
+                                  : ::fcntl(start.file, F_DUPFD_CLOEXEC, 0));
   if (!program) return fail(Errc::kIo, cannot + std::strerror(errno), errno);
   auto link = privsep::ProcessLink::make();
   if (!link) return std::unexpected(link.error());

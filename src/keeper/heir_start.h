@@ -25,6 +25,7 @@ std::filesystem::path own_program();
 
 struct HeirStart {
   std::filesystem::path program;
+  int file = -1;               // of the program that is executed; -1: that at the path
   std::string config_file;     // as the heir shows it; empty: none
   std::string config_text;     // what the keeper has read from it
   UniqueFd holder_line;        // none: nothing is kept of this engine
@@ -37,6 +38,9 @@ struct StartedHeir {
   UniqueFd estate;            // the engine's side of the estate line
   UniqueFd program;           // the file that it executes
 };
+
+// The program that this process runs, whatever is at its path now. Errors: kIo.
+Result<UniqueFd> open_own_program();
 
 // A program that cannot be executed says so by its link (kCannot), and ends. Errors: kIo.
 Result<StartedHeir> start_heir(const HeirStart& start);

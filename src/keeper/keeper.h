@@ -26,6 +26,7 @@
 #include "base/unique_fd.h"
 #include "keeper/engine_watch.h"
 #include "keeper/etcd_service.h"
+#include "keeper/heir_start.h"
 #include "keeper/holder_process.h"
 #include "keeper/keeper_record.h"
 #include "keeper/notify.h"
@@ -110,6 +111,7 @@ class Keeper : private SuccessionHands {
   void tell_version() const;
   // ---- SuccessionHands (keeper_heir.cc) ----
   Status start_heir(const Crash* crash) override;
+  Result<StartedHeir> start_after_crash(HeirStart& start);
   bool tell_engine(const privsep::Note& note) override { return link_.send(note); }
   bool tell_heir(const privsep::Note& note) override;
   bool give_estate_line(const privsep::Note& note) override;
@@ -156,7 +158,8 @@ class Keeper : private SuccessionHands {
   int stop_signal_ = 0;                 // to be passed on; 0: none
   std::optional<KeeperRecord> before_;  // until watch()
   std::string refused_;
-  UniqueFd engines_program_;  // of an engine that took over
+  UniqueFd engines_program_;   // of an engine that took over
+  unsigned heirs_failed_ = 0;  // since an engine served
   bool is_to_change_ = false;
   bool is_to_tell_ = false;    // its version, to an engine that does not know what it will be
   std::string stays_because_;  // empty: it did not have to

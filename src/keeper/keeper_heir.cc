@@ -21,12 +21,14 @@ void Keeper::look_for_heirs_end() {
   heir_->pid = 0;
   on_heir_notes();  // its last ones
   close_heir();
+  if (engine_ == 0) ++heirs_failed_;
   succession_.on_heir_ended(settings_.program.string() + " " + print_end(status), now());
   look_for_over();
 }
 
 Status Keeper::start_heir(const Crash* crash) {
   HeirStart start{.program = settings_.program,
+                  .file = -1,
                   .config_file = settings_.file,
                   .config_text = settings_.text,
                   .holder_line = {},
@@ -38,7 +40,7 @@ Status Keeper::start_heir(const Crash* crash) {
     start.holder_line = std::move((*line)[0]);
     kept = std::move((*line)[1]);
   }
-  auto started = keeper::start_heir(start);
+  auto started = crash != nullptr ? start_after_crash(start) : keeper::start_heir(start);
   if (!started) return std::unexpected(started.error());
   heir_.emplace(Heir{.pid = started->pid,
                      .link = std::move(started->link),
@@ -46,6 +48,24 @@ Status Keeper::start_heir(const Crash* crash) {
                      .kept = std::move(kept),
                      .program = std::move(started->program)});
   return loop_->watch(heir_->link.fd(), EPOLLIN, [this](std::uint32_t) { on_heir_notes(); });
+}
+
+// The program on disk may be broken, or be a package's that is just being replaced, and the one
+// that ran may be what ends: they take turns.
+Result<StartedHeir> Keeper::start_after_crash(HeirStart& start) {
+  if (heirs_failed_ % 2 == 0) {
+    auto started = keeper::start_heir(start);
+    if (started) return started;
+    log::error("{}; the program that ran before is started instead", started.error().message);
+  }
+  UniqueFd own;
+  if (!engines_program_) {
+    auto opened = open_own_program();
+    if (!opened) return std::unexpected(opened.error());
+    own = std::move(*opened);
+  }
+  start.file = engines_program_ ? engines_program_.get() : own.get();
+  return keeper::start_heir(start);
 }
 
 // Without a pause afterwards, in which VMs would stand still: an heir lives for seconds.
@@ -104,6 +124,7 @@ void Keeper::close_heir() {
 
 void Keeper::succeed() {
   if (!heir_) return;
+  heirs_failed_ = 0;
   loop_->unwatch(link_.fd());
   loop_->unwatch(heir_->link.fd());
   engine_ = heir_->pid;

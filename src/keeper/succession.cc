@@ -148,7 +148,11 @@ void Succession::revive(Instant now) {
   step_ = Step::kReviving;
   deadline_ = now + kToStart;
   if (recoveries_ > kMostRecoveries) {
-    log::error("{} engines in a row have ended; giving up", kMostRecoveries);
+    log::error(
+        "{} new engines in a row have ended; giving up: the daemon ends, and its VMs have no "
+        "adapter "
+        "until they are shut down and started again. The lines above say how the engines ended",
+        kMostRecoveries);
     step_ = Step::kOver;
   } else if (const Status started = hands_.start_heir(&*crash_); !started) {
     log::error("cannot start a new engine: {}", started.error().message);

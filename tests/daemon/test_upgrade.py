@@ -336,6 +336,26 @@ class Fails(Upgrade):
                                                   timeout=PATIENCE_S).stdout)
 
 
+class AfterACrash(Upgrade):
+    def test_the_program_that_ran_serves_if_the_one_on_disk_does_not(self):
+        daemon = self.start()
+        self.cli("vm", "add", "db1")
+        with attach(self.vms / "db1.sock") as vmm:
+            for text, said in ((None, f"cannot execute {self.program}: No such file or directory; the program that ran before is started instead"),
+                               ("", "Exec format error"), ("#!/bin/sh\nexit 2\n", "exited with status 2")):
+                if text is None:
+                    self.program.unlink()
+                else:
+                    self.replace_program(text)
+                engine = self.engine(daemon)
+                os.kill(engine, signal.SIGKILL)
+                wait_for(lambda old=engine: not is_alive(old) and self.cli("status", check=False).returncode == 0, "another engine")
+                self.assertIn(said, self.log_text())
+                self.assertTrue(vmm.answers())
+            self.bring_program_back()
+            self.assertEqual(self.upgrade()["state"], "done")
+
+
 class ByPackage(Upgrade):
     """What the package does when it has installed another program: tests/packages installs it."""
 
