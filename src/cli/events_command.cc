@@ -33,7 +33,9 @@ struct EventsOptions {
 // To stderr, so that what reads the events from stdout is not disturbed.
 void tell_gap(const api::EventPage& page, const std::string& boot) {
   if (!boot.empty() && boot != page.boot) {
-    fmt::print(stderr, "paravane: the daemon was restarted; event numbers start at 1 again\n");
+    fmt::print(stderr,
+               "paravane: event numbers start at 1 again: the daemon was restarted or upgraded, or "
+               "its engine ended\n");
   }
   if (page.lost > 0) {
     fmt::print(stderr, "paravane: {} event{} lost: the daemon keeps only the latest events\n",

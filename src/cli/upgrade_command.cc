@@ -100,10 +100,12 @@ ExitStatus run_upgrade(const UpgradeOptions& options, const Context& context) {
     return report_failure(
         fmt::format("{}: {}", options.check ? "cannot upgrade" : "the upgrade failed",
                     upgrade.cause),
-        "The daemon runs on as before. Its log may say more: journalctl -u paravaned");
+        "The daemon runs on as before. If the program on disk is damaged, install it again. The "
+        "log may say more: journalctl -u paravaned");
   }
-  return report_failure("the daemon was restarted during the upgrade",
-                        "Its log may say why: journalctl -u paravaned");
+  return report_failure(
+      "the upgrade was not made: the daemon or its engine ended meanwhile",
+      "The log may say why: journalctl -u paravaned. See what runs with: paravane status");
 }
 
 }  // namespace

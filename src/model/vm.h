@@ -160,9 +160,9 @@ inline constexpr std::string_view kDeadAdapter =
 // The same of an adapter in state kLost.
 inline constexpr std::string_view kLostCure = "modprobe -r vmw_pvrdma; modprobe vmw_pvrdma";
 inline constexpr std::string_view kLostAdapter =
-    "its engine was killed, and the guest's RDMA objects with it; end the guest's programs that "
-    "use them, then, in the guest: modprobe -r vmw_pvrdma; modprobe vmw_pvrdma. If its kernel uses "
-    "them (NVMe-oF, NFS, the connection manager), reboot it";
+    "the engine that served it was killed, and the guest's RDMA objects ended with it; in the "
+    "guest, end the programs that use RDMA, then: modprobe -r vmw_pvrdma; modprobe vmw_pvrdma; or "
+    "reboot the guest";
 std::optional<VmState> parse_vm_state(std::string_view text);
 
 // How an adapter reaches native RoCE endpoints.
