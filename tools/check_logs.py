@@ -38,7 +38,7 @@ UNLIMITED = {
     "host/machine_view.cc": (3, "a device of this host that was not there before"),
     "host/stale_sockets.cc": (3, "the start"),
     "keeper/keeper.cc": (11, "the start, an upgrade, the end of engines, hung ones included, and holders, a few in a row; the operator's file; a RoCE port, by an operator's change"),
-    "keeper/keeper_heir.cc": (2, "an upgrade, the end of engines, a few in a row"),
+    "keeper/keeper_heir.cc": (3, "an upgrade, the end of engines, a few in a row"),
     "keeper/orphans.cc": (1, "the ends of engines, a few in a row"),
     "keeper/succession.cc": (9, "an upgrade, at most once in ten seconds; the ends of engines, eight in a row"),
     "keeper/switch_follower.cc": (1, "once"),
