@@ -68,9 +68,8 @@ void Daemon::tell_taken_over(const std::string& before, const Gap& gap) {
 void Daemon::tell_recovered() {
   log::error(
       "a new engine serves, since the one before it {}. The RDMA objects of guests whose driver "
-      "was "
-      "active ended with it; in each of them, end the programs that use RDMA, then: modprobe -r "
-      "vmw_pvrdma; modprobe vmw_pvrdma",
+      "was active ended with it; in each of them, end the programs that use RDMA, then: modprobe "
+      "-r vmw_pvrdma; modprobe vmw_pvrdma",
       crash_);
   events_.add({.type = "daemon.recovered",
                .severity = model::Severity::kError,

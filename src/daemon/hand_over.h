@@ -39,8 +39,8 @@ class HandOver {
   explicit HandOver(const Parts& parts) : parts_(parts) {}
 
   // `facts`: what the heir says it is. Returns the text of the keeper's kResume, with the adapter
-  // that has the most to hand over if time was up; or an error if the keeper has
-  // ended. Does not return if the keeper has this engine exit.
+  // that has the most to hand over if time was up; or an error if the keeper has ended. Does not
+  // return if the keeper has this engine exit.
   Result<std::string> run(const std::string& facts, UniqueFd line);
 
   // What the keeper said in the meantime, in order; still to be taken.

@@ -150,8 +150,8 @@ void Succession::revive(Instant now) {
   if (recoveries_ > kMostRecoveries) {
     log::error(
         "{} new engines in a row have ended; giving up: the daemon ends, and its VMs have no "
-        "adapter "
-        "until they are shut down and started again. The lines above say how the engines ended",
+        "adapter until they are shut down and started again. The lines above say how the engines "
+        "ended",
         kMostRecoveries);
     step_ = Step::kOver;
   } else if (const Status started = hands_.start_heir(&*crash_); !started) {
