@@ -5,7 +5,7 @@ import unittest
 from crash_rig import CrashRig
 from rig import wait_for
 from test_crash import UNLOAD
-from test_kernel_storage import LAYER, NVME_CONNECT, NVME_FORGET, NVME_SERVE
+from test_kernel_storage import LAYER, NVME_ASK, NVME_CONNECT, NVME_FORGET, NVME_SERVE
 
 PROGRAMS, PAIRS = 100, 1000
 MANY = f"paravane-many --programs {PROGRAMS} --pairs {PAIRS // PROGRAMS}"
@@ -52,6 +52,22 @@ class CrashedUnderMany(unittest.TestCase):
                 self.assertIn("programs: 0 well, ", program.finish(60)[1])
             for vm in 2, 1:
                 rig.reload(vm, UNLOAD)
+        rig.ping()
+
+    def test_3_a_connection_that_its_kernel_is_making_fails(self):
+        """Its connection manager asks again after some seconds, and is told that it cannot."""
+        rig = self.rig
+        rig.shell(1, UNLOAD)  # its NIC goes on, so its address is found
+        before = rig.stats("vm2")["sends"]
+        connecting = rig.spawn(2, "sh", "-c", NVME_ASK)
+        wait_for("a request for a connection", lambda: rig.stats("vm2")["sends"] > before, 30)
+        rig.kill_engine()
+        began = time.monotonic()
+        self.assertNotEqual(connecting.finish(60)[0], 0)
+        took = time.monotonic() - began
+        rig.reload(2, UNLOAD)
+        print(f"guests: a connection that was being made failed {took:.1f} s after another engine served", flush=True)
+        rig.reload(1, UNLOAD)
         rig.ping()
 
     def start_many(self):
