@@ -168,8 +168,12 @@ class TwoHosts(unittest.TestCase):
     def wait_more(self, traffic):
         """Until some more requests are done."""
         before = traffic.has_done()
-        wait_for("the requests go on", lambda: traffic.has_done() >= before + SOME, 60, 0.2)
-        self.assertTrue(traffic.goes_on())
+        try:
+            wait_for("the requests go on", lambda: traffic.has_done() >= before + SOME or not traffic.goes_on(), 60, 0.2)
+        except Failed as late:
+            raise Failed(f"{late}: {traffic.has_done() - before} of {SOME}\n{traffic.end()}\n{self.rig.told()}") from None
+        if not traffic.goes_on():
+            self.fail(f"{traffic.end()}\n{self.rig.told()}")
 
     def end(self, traffic):
         ended = traffic.end()
