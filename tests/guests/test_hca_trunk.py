@@ -230,8 +230,8 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.assertGreater(neighbours.has_done(), done)
         self.end(neighbours)
         self.assertIn("bytes changed after a reset: 0", taken_back)
-        self.assertGreater(grown["lanes_closed"], 0)
-        self.assertGreater(grown["lane_received_bytes"], 0)
+        self.assertGreater(grown.get("lanes_closed", 0), 0)
+        self.assertGreater(grown.get("lane_received_bytes", 0), 0)
 
     def test_2_memory_that_is_mapped_anew_under_traffic_loses_nothing(self):
         """All memory of the VM that is acted upon leaves the DMA map and comes back. Its registration at the adapter ends each
@@ -241,7 +241,7 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         self.rig.wait_path(2, PATH)
         for _ in range(REMAPPED_LOOKS):
             self.wait_more(traffic)
-        wait_for("messages come by lanes", lambda: growth()["lane_received_bytes"] > 0, 60, 0.2)
+        wait_for("messages come by lanes", lambda: growth().get("lane_received_bytes", 0) > 0, 60, 0.2)
         ended = self.end(traffic)
         print(f"HcaTrunk: {self.id().split('.')[-1]}: {growth()}; {[self.rig.trunk_events(host) for host in self.rig.numbers]}", flush=True)
         self.assertGreater(ended["mapped_anew"], REMAPPED_LOOKS)
