@@ -14,6 +14,7 @@ BESIDES = ", and the memory of VMs that send long messages"
 ROUNDS = "40"
 PACKETS = 20  # of a trunk, each way
 REMAPPED_LOOKS = 4  # at requests that go on while memory is mapped anew
+REMAPPED_SOME = 128  # requests: twice those of 8 rounds, after which memory may be mapped anew
 NEIGHBOURS = 17, 18  # VMs of h1 and h2
 TO_TCP_S = 15  # a second on a machine that has time
 PATIENCE_S = 30  # of a trunk whose peer is gone, which takes half a second on a machine that has time
@@ -165,13 +166,13 @@ class TwoHosts(unittest.TestCase):
         self.addCleanup(traffic.cut_short)
         return traffic
 
-    def wait_more(self, traffic):
+    def wait_more(self, traffic, some=SOME):
         """Until some more requests are done."""
         before = traffic.has_done()
         try:
-            wait_for("the requests go on", lambda: traffic.has_done() >= before + SOME or not traffic.goes_on(), 60, 0.2)
+            wait_for("the requests go on", lambda: traffic.has_done() >= before + some or not traffic.goes_on(), 60, 0.2)
         except Failed as late:
-            raise Failed(f"{late}: {traffic.has_done() - before} of {SOME}\n{traffic.end()}\n{self.rig.told()}") from None
+            raise Failed(f"{late}: {traffic.has_done() - before} of {some}\n{traffic.end()}\n{self.rig.told()}") from None
         if not traffic.goes_on():
             self.fail(f"{traffic.end()}\n{self.rig.told()}")
 
@@ -239,9 +240,9 @@ class HcaTrunkBetweenTwoHosts(TwoHosts):
         growth = self.rig.trunk_growth(1, "h2")
         traffic = self.traffic(server_words=("--map-anew", "500"))
         self.rig.wait_path(2, PATH)
-        for _ in range(REMAPPED_LOOKS):
-            self.wait_more(traffic)
-        wait_for("messages come by lanes", lambda: growth().get("lane_received_bytes", 0) > 0, 60, 0.2)
+        for _ in range(REMAPPED_LOOKS + 1):
+            self.wait_more(traffic, REMAPPED_SOME)
+        wait_for("messages come by lanes", lambda: growth().get("lane_received_bytes", 0) > 0, 120, 0.2)
         ended = self.end(traffic)
         print(f"HcaTrunk: {self.id().split('.')[-1]}: {growth()}; {[self.rig.trunk_events(host) for host in self.rig.numbers]}", flush=True)
         self.assertGreater(ended["mapped_anew"], REMAPPED_LOOKS)

@@ -12,7 +12,8 @@
 //     --events       sleeps until it is told of a completion, and counts one of which it is not
 //     told as lost. Of the kernel of a VM that is none
 //     --map-anew MS  of a VM that is none: the end that is acted upon has its VMM take all its
-//     memory away and show it again, so often (0: never)
+//     memory away and show it again, so often (0: never), but not before 8 more messages came:
+//     a machine without time gets to use what it has prepared
 //
 // A round is a few requests under way together: FETCH AND ADD, a numbered SEND with
 // immediate, RDMA WRITE, RDMA READ of what was written, COMPARE AND SWAP from the round's
@@ -59,6 +60,7 @@ constexpr std::size_t kBufferBytes = 262'144;
 constexpr std::uint32_t kAdds = 4;  // in a round
 constexpr std::uint32_t kRequests = kAdds + 4;
 constexpr std::uint32_t kReceives = 8;
+constexpr std::uint64_t kBetweenMaps = 8;     // messages
 constexpr std::uint32_t kFewCompletions = 4;  // of a queue in which they are left
 // Longer than all tries of a queue pair: a request that fails has a completion, too.
 constexpr std::chrono::seconds kLatest(100);
@@ -292,7 +294,9 @@ class Target {
 
   void take_memory_away() {
     if (map_anew_.count() == 0 || Clock::now() - last_mapped_ < map_anew_) return;
+    if (arrived_ - arrived_before_ < kBetweenMaps) return;
     end_.map_memory_anew();
+    arrived_before_ = arrived_;
     ++mapped_anew_;
     last_mapped_ = Clock::now();
   }
@@ -317,6 +321,7 @@ class Target {
   Clock::time_point last_mapped_ = Clock::now();
   int mapped_anew_ = 0;
   std::uint64_t arrived_ = 0;
+  std::uint64_t arrived_before_ = 0;  // the memory was mapped anew
   int wrong_ = 0;
 };
 
