@@ -113,7 +113,7 @@ class MemoryReleaser : public testing::Test {
     char byte = 0;
     if (::read(hears, &byte, 1) != 1) ::_exit(1);
     end_memory_releaser();
-    end_memory_releaser();  // there is none any more
+    end_memory_releaser();  // it has ended before
     if (::write(says, "", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
