@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "keeper/heir_start.h"
 #include "keeper/sealed_file.h"
 
 namespace paravane::keeper {
@@ -65,13 +66,13 @@ Error replace_keeper(const UniqueFd& program, const KeeperRecord& record) {
   if (const auto good = read_keeper_record(bytes); !good) return good.error();
   const auto file = make_sealed_file("paravaned.keeper", bytes);
   if (!file) return file.error();
-  const UniqueFd before(::open("/proc/self/exe", O_PATH | O_CLOEXEC));
-  if (!before) return fail_by_system(Errc::kIo, "/proc/self/exe", errno).error();
+  const auto before = open_own_program();
+  if (!before) return before.error();
   std::vector<std::string> words{name_of(record), "--keeper-record", std::to_string(file->get()),
-                                 "--keeper-before", std::to_string(before.get())};
+                                 "--keeper-before", std::to_string(before->get())};
   if (!record.config_file.empty()) words.insert(words.end(), {"--config", record.config_file});
   std::vector<int> left = record.descriptors();
-  left.insert(left.end(), {file->get(), before.get()});
+  left.insert(left.end(), {file->get(), before->get()});
   close_when_executed();
   const int error = std::ranges::all_of(left, leave_open) ? execute(program.get(), words) : errno;
   close_when_executed();
