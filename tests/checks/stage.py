@@ -158,6 +158,8 @@ class Stage:
             words = [str(word) for word in command]
             done = subprocess.run(["timeout", "1800", *words], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+            if done.returncode == 124:  # of timeout(1)
+                done.stdout += f"\n{name}: timed out after 1800 s\n"
             return name, words, done
         with concurrent.futures.ThreadPoolExecutor(PROCESSORS) as pool:
             for name, words, done in pool.map(run, commands):
