@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "api/api_handler.h"
+#include "api/infiniband_json.h"
 #include "api/network_json.h"
 #include "api/vm_json.h"
 #include "base/unique_fd.h"
@@ -88,6 +89,14 @@ void check_vms(const FakeManagement& management) {
   }
 }
 
+void check_infiniband(const FakeManagement& management) {
+  for (const auto& [name, status] : management.ib_adapters) {
+    if (!model::check_ib_adapter(status.adapter)) std::abort();
+    const auto again = api::ib_adapter_status_from_json(api::to_json(status));
+    if (!again || *again != status) std::abort();
+  }
+}
+
 void send_raw(std::string_view bytes, api::RequestHandler& handler) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -113,6 +122,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   known.name = "db1";
   if (!management.add_vm(known)) std::abort();
   if (!management.create_switch({.name = "lan", .hosts = {{"h1", ""}}})) std::abort();
+  const auto known_adapter =
+      management.add_ib_adapter({.name = "mlx4_0", .device = "MT26428", .bus = 13});
+  if (!known_adapter) std::abort();
   // Nobody waits: the fuzzer has no time.
   paravane::api::EventLog events("boot", {.waiters = 0});
   events.add({.type = "vm.added", .fields = {{"vm", "db1"}}, .text = "vm db1 was added"});
@@ -132,5 +144,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   paravane::check_vms(management);
   paravane::check_network(management.network);
+  paravane::check_infiniband(management);
   return 0;
 }

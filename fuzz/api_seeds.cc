@@ -50,6 +50,12 @@ std::vector<std::string> seeds() {
       "RGET\n/v1/host/nics\n\n",
       "RGET\n/v1/host/rdma-devices\n\n",
       "RGET\n/v1/host/rdma-devices/vmrdma0/stats\n\n",
+      "RGET\n/v1/infiniband/adapters\n\n",
+      "RPOST\n/v1/infiniband/"
+      "adapters\n\n{\"name\":\"mlx4_1\",\"device\":\"MT25204\",\"bus\":14}",
+      "RDELETE\n/v1/infiniband/adapters/mlx4_0\n\n",
+      "RGET\n/v1/infiniband/fabric\n\n",
+      "RPOST\n/v1/infiniband/restart\n\n",
       "RGET\n/v1/events\n\n",
       "RGET\n/v1/events\nafter=1\n",
       "RGET\n/v1/events\nvm=db1\n",

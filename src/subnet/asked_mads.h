@@ -1,0 +1,68 @@
+// AskedMads: the MADs of a port's agents that wait for an answer: found by their transaction when
+// it comes, sent again when it does not, and given up when the tries are used up.
+//
+// Bounded by the number that waits for each agent. No clock; the subnet's thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "base/instant.h"
+#include "subnet/mad_address.h"
+#include "subnet/mad_agent.h"
+
+namespace paravane::subnet {
+
+struct AskedMad {
+  AgentId agent = AgentId::kNone;
+  MadAddress to;
+  std::vector<std::byte> mad;
+  Duration timeout{};
+  unsigned retries = 0;
+};
+
+class AskedMads {
+ public:
+  static constexpr std::size_t kMostOfAgent = 4096;
+  static constexpr Duration kShortest = std::chrono::milliseconds(1);
+
+  // False: the agent waits for too many already, or for one with this transaction.
+  bool add(std::uint64_t transaction, AskedMad asked, Instant now);
+  // The MAD with that transaction, whose answer is there; nullopt: none waits.
+  std::optional<AskedMad> take(std::uint64_t transaction);
+  // Of what is due, the next: to be sent again (`again`) or given up.
+  struct Due {
+    AskedMad asked;
+    bool again = false;
+  };
+  std::optional<Due> next_due(Instant now);
+  // kNever: none waits. It may be too early.
+  Instant next_deadline() const;
+  // Forgets what an agent has asked.
+  void forget(AgentId agent);
+  std::size_t size() const { return asked_.size(); }
+
+ private:
+  struct Entry {
+    AskedMad asked;
+    Instant due;
+  };
+  struct Deadline {
+    Instant due;
+    std::uint64_t transaction;
+    friend bool operator>(const Deadline& a, const Deadline& b) { return a.due > b.due; }
+  };
+  void drop_one_of(AgentId agent);
+
+  std::map<std::uint64_t, Entry> asked_;
+  std::map<AgentId, std::size_t> waiting_;
+  // One for each try; those of MADs that have been taken are passed over.
+  std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+};
+
+}  // namespace paravane::subnet

@@ -1,0 +1,81 @@
+// HostAdapter: a virtual host channel adapter: a node with one or two ports, each with queue pairs
+// for management and for data.
+//
+// It judges each packet as hardware does: partition, Q_Key and address decide whether it is
+// delivered; a violation is counted and told to the subnet manager. The subnet's thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/turn_clock.h"
+#include "subnet/adapter_model.h"
+#include "subnet/link_end.h"
+#include "subnet/mad_layer.h"
+#include "subnet/node.h"
+#include "subnet/notices.h"
+#include "subnet/packet_queue.h"
+#include "subnet/queue_pairs.h"
+
+namespace paravane::subnet {
+
+// What a part of this program that uses a port hears.
+class PortUser {
+ public:
+  virtual ~PortUser() = default;
+  // Its state, LID or partitions have changed. The port may be read from there, not changed.
+  virtual void on_port_change() = 0;
+  // What is registered with subnet administration is forgotten there.
+  virtual void on_register_again() = 0;
+};
+
+class HostAdapter final : public Node, public PacketReceiver {
+ public:
+  // `model` and the GUIDs (node, then one for each port) make the adapter; it sends into ends that
+  // are attached later. `queue` and `clock` outlive us.
+  HostAdapter(std::string name, const AdapterModel& model, std::uint64_t guid,
+              std::string description, PacketQueue& queue, const TurnClock& clock);
+  ~HostAdapter() override;
+
+  const std::string& name() const { return name_; }
+  const AdapterModel& model() const { return model_; }
+
+  // `end` outlives us.
+  void attach(PortNumber port, LinkEnd& end);
+  // REQUIRES: a port from 1 to ports().
+  MadPort& mads(PortNumber port);
+  QueuePairs& queue_pairs(PortNumber port);
+  void add_user(PortNumber port, PortUser& user);
+  void remove_user(PortNumber port, PortUser& user);
+
+  // Sends a datagram from a queue pair of the port. `headers.source` is set here. False: the port
+  // is not active; it was counted.
+  bool send(PortNumber port, wire::infiniband::DatagramHeaders headers,
+            std::span<const std::byte> payload);
+
+  // ---- PacketReceiver ----
+  void on_packet(PortNumber arrived, Packet packet) override;
+  // ---- Port::Listener ----
+  void on_port_change(PortNumber port) override;
+  void on_register_again(PortNumber port) override;
+  void on_link_order(PortNumber port) override;
+
+  void on_time(Instant now);
+  Instant next_deadline() const;
+
+ private:
+  class Attachment;  // a port, with all that stands on it
+
+  Attachment& at(PortNumber port) const;
+
+  const std::string name_;
+  const AdapterModel model_;
+  PacketQueue& queue_;
+  const TurnClock& clock_;
+  std::vector<std::unique_ptr<Attachment>> attachments_;  // of port 1 and up
+};
+
+}  // namespace paravane::subnet

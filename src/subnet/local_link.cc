@@ -1,0 +1,48 @@
+#include "subnet/local_link.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paravane::subnet {
+namespace {
+
+using wire::infiniband::PortState;
+
+bool is_down(const Port& port) {
+  return port.state() == PortState::kDown;
+}
+
+}  // namespace
+
+LocalLink::LocalLink(const Place& one, const Place& other, PacketQueue& queue)
+    : one_place_(one),
+      other_place_(other),
+      queue_(queue),
+      one_(*this, one_place_, other_place_),
+      other_(*this, other_place_, one_place_) {}
+
+LocalLink::~LocalLink() = default;
+
+void LocalLink::End::send(Packet packet) {
+  PortTotals& totals = from_.port().totals();
+  if (is_down(from_.port()) || is_down(to_.port()) ||
+      !link_.queue_.put(to_.receiver, to_.number, std::move(packet)))
+    ++totals.send_discards;
+}
+
+void LocalLink::judge() {
+  if (!std::exchange(is_due_, false)) return;
+  Port& one = one_place_.port();
+  Port& other = other_place_.port();
+  // One end that went down takes the other with it.
+  if (is_down(one) || is_down(other)) {
+    one.link_down();
+    other.link_down();
+  }
+  if (!is_down(one) || one.is_disabled() || other.is_disabled()) return;
+  const Speed speed = std::min(one.abilities().speed, other.abilities().speed);
+  one.link_up(speed);
+  other.link_up(speed);
+}
+
+}  // namespace paravane::subnet

@@ -1,0 +1,279 @@
+#include "subnet/mad_layer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "wire/infiniband/segments.h"
+#include "wire/roce/header_at.h"
+
+namespace paravane::subnet {
+namespace {
+
+namespace method = wire::infiniband::method;
+using wire::infiniband::Datagram;
+using wire::infiniband::DatagramHeaders;
+using wire::infiniband::kMadBytes;
+using wire::infiniband::MadHeader;
+using wire::infiniband::PerformancePacket;
+
+constexpr std::uint16_t kNoReceiver = wire::infiniband::mad_status::kBadAttribute;
+constexpr std::size_t kOuiOffset = 37;  // 36 is reserved (16.5.1)
+
+// REQUIRES: all of it is there.
+MadHeader header_of(std::span<const std::byte> mad) {
+  return wire::roce::header_at<MadHeader>(mad);
+}
+
+std::uint32_t oui_of(std::span<const std::byte> mad) {
+  const bool has_one = wire::infiniband::is_vendor_with_oui(header_of(mad).management_class) &&
+                       mad.size() >= kOuiOffset + sizeof(Be24);
+  return has_one ? wire::roce::header_at<Be24>(mad, kOuiOffset).get() : 0;
+}
+
+// As one sends to it.
+MadAddress sender_of(const DatagramHeaders& headers) {
+  MadAddress sender{.lid = headers.source,
+                    .qp = headers.source_qp,
+                    .qkey = headers.qkey,
+                    .level = headers.service_level};
+  if (headers.global) {
+    sender.global = *headers.global;
+    sender.global->destination = headers.global->source;
+    sender.global->source = {};
+  }
+  return sender;
+}
+
+// Whether it is sent in segments: the agent has that done for it, and the MAD asks for it.
+bool is_cut(const AgentWish& wish, std::span<const std::byte> mad) {
+  constexpr std::size_t kHeaders = wire::infiniband::kClassHeaderAt;
+  if (!wish.joins_segments || mad.size() < kHeaders ||
+      !wire::infiniband::uses_segments(header_of(mad).management_class))
+    return false;
+  const auto header = wire::roce::header_at<wire::infiniband::SegmentHeader>(
+      mad, wire::infiniband::kSegmentHeaderAt);
+  return header.has(wire::infiniband::kSegmentActive) && SegmentSender::can_send(mad);
+}
+
+// The same class, the same vendor, and a method in common.
+bool collide(const AgentWish& one, const AgentWish& other) {
+  const bool same_class = one.management_class == other.management_class &&
+                          one.class_version == other.class_version && one.oui == other.oui;
+  return same_class &&
+         ((one.methods[0] & other.methods[0]) | (one.methods[1] & other.methods[1])) != 0;
+}
+
+}  // namespace
+
+MadLayer::MadLayer(Node& node, Port& port, Outlet& outlet, const TurnClock& clock)
+    : port_(port),
+      outlet_(outlet),
+      clock_(clock),
+      subnet_(node, *this),
+      performance_(node),
+      segments_(*this) {}
+
+// ---- Packets ----
+
+void MadLayer::on_subnet_packet(const Datagram& packet) {
+  if (packet.payload.size() != kMadBytes) return;
+  SubnetInterface::Smp smp;
+  std::memcpy(&smp, packet.payload.data(), sizeof smp);
+  if (!wire::infiniband::is_subnet_management(smp.header.management_class)) return;
+  subnet_.on_arrival(port_.number(), packet.headers, smp);
+}
+
+void MadLayer::on_service_packet(const Datagram& packet) {
+  if (packet.payload.size() != kMadBytes) return;
+  const auto mad = packet.payload.first<kMadBytes>();
+  const MadHeader header = header_of(mad);
+  if (wire::infiniband::is_subnet_management(header.management_class)) return;
+  const MadAddress from = sender_of(packet.headers);
+  if (PerformanceAgent::answers(header)) {
+    const auto answer = performance_.answer(wire::infiniband::part_of<PerformancePacket>(mad, 0));
+    transmit(from, std::bit_cast<Mad>(answer));
+    return;
+  }
+  if (wire::infiniband::is_segment(mad) && is_joined_for(receiver_of(mad))) {
+    Mad copy;
+    std::ranges::copy(mad, copy.begin());
+    segments_.on_packet(from, copy, clock_.now);
+    return;
+  }
+  dispatch(from, mad);
+}
+
+bool MadLayer::is_joined_for(AgentId agent) const {
+  const auto found = agents_.find(agent);
+  return found != agents_.end() && found->second.wish.joins_segments;
+}
+
+void MadLayer::dispatch(const MadAddress& from, std::span<const std::byte> mad) {
+  const MadHeader header = header_of(mad);
+  // An answer that nothing waits for is late, or a stranger's.
+  const bool is_response = wire::infiniband::is_response(header.method);
+  if (is_response && !asked_.take(header.transaction.get())) return;
+  const AgentId agent = receiver_of(mad);
+  if (agent != AgentId::kNone)
+    agents_.at(agent).agent->on_mad(agent, from, mad);
+  else if (header.method == method::kGet || header.method == method::kSet)
+    answer_for_none(from, mad);
+}
+
+// 13.4.7: what is not there says so.
+void MadLayer::answer_for_none(const MadAddress& from, std::span<const std::byte> mad) {
+  if (mad.size() != kMadBytes) return;
+  Mad answer;
+  std::ranges::copy(mad, answer.begin());
+  MadHeader header = header_of(mad);
+  header.method = method::kGetResponse;
+  header.status.set(kNoReceiver);
+  wire::infiniband::put_part(std::span<std::byte, kMadBytes>(answer), 0, header);
+  transmit(from, answer);
+}
+
+AgentId MadLayer::receiver_of(std::span<const std::byte> mad) const {
+  const MadHeader header = header_of(mad);
+  if (wire::infiniband::is_response(header.method)) {
+    const AgentId asker{static_cast<std::uint32_t>(header.transaction.get() >> 32)};
+    return agents_.contains(asker) ? asker : AgentId::kNone;
+  }
+  const std::uint32_t oui = oui_of(mad);
+  for (const auto& [id, registration] : agents_) {
+    const AgentWish& wish = registration.wish;
+    if (wish.management_class == header.management_class &&
+        wish.class_version == header.class_version && wish.oui == oui && wish.wants(header.method))
+      return id;
+  }
+  return AgentId::kNone;
+}
+
+void MadLayer::transmit(const MadAddress& to, const Mad& mad) {
+  const bool is_subnet = wire::infiniband::is_subnet_management(header_of(mad).management_class);
+  if (is_subnet) {
+    subnet_.on_departure(port_.number(), to.lid, std::bit_cast<SubnetInterface::Smp>(mad));
+    return;
+  }
+  DatagramHeaders headers{.destination = to.lid,
+                          .service_level = to.level,
+                          .global = to.global,
+                          .partition = port_.partition(to.partition_index),
+                          .qkey = wire::infiniband::kServiceQkey,
+                          .source_qp = wire::infiniband::kServiceQueuePair,
+                          .destination_qp = to.qp};
+  outlet_.send(headers, mad);
+}
+
+// ---- SubnetInterface::Outlet ----
+
+void MadLayer::send_through(PortNumber /*port*/, const SubnetInterface::Smp& smp) {
+  const DatagramHeaders headers{.source = wire::infiniband::kPermissiveLid,
+                                .destination = wire::infiniband::kPermissiveLid,
+                                .lane = wire::infiniband::kManagementLane};
+  outlet_.send(headers, std::bit_cast<Mad>(smp));
+}
+
+void MadLayer::send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) {
+  const DatagramHeaders headers{.destination = lid, .lane = wire::infiniband::kManagementLane};
+  outlet_.send(headers, std::bit_cast<Mad>(smp));
+}
+
+void MadLayer::deliver(const MadAddress& from, const SubnetInterface::Smp& smp) {
+  const Mad mad = std::bit_cast<Mad>(smp);
+  dispatch(from, mad);
+}
+
+// ---- Time ----
+
+void MadLayer::on_time(Instant now) {
+  segments_.on_time(now);
+  while (auto due = asked_.next_due(now)) {
+    if (due->again) {
+      Mad mad;
+      std::copy_n(due->asked.mad.begin(), mad.size(), mad.begin());
+      transmit(due->asked.to, mad);
+    } else if (const auto found = agents_.find(due->asked.agent); found != agents_.end()) {
+      found->second.agent->on_no_answer(due->asked.agent, due->asked.to, due->asked.mad);
+    }
+  }
+}
+
+// ---- MadPort ----
+
+std::expected<AgentId, AgentRefusal> MadLayer::register_agent(const AgentWish& asked,
+                                                              MadAgent& agent) {
+  AgentWish wish = asked;
+  // libibumad names one for each class.
+  if (!wire::infiniband::is_vendor_with_oui(wish.management_class)) wish.oui = 0;
+  if (wish.wants_any() && wish.class_version == 0) return std::unexpected(AgentRefusal::kBadWish);
+  if (agents_.size() >= kMostAgents) return std::unexpected(AgentRefusal::kNoRoom);
+  const bool is_taken = std::ranges::any_of(
+      agents_, [&wish](const auto& entry) { return collide(entry.second.wish, wish); });
+  if (is_taken) return std::unexpected(AgentRefusal::kTaken);
+  const AgentId id{next_agent_++};
+  agents_.emplace(id, Registration{.wish = wish, .agent = &agent});
+  return id;
+}
+
+void MadLayer::unregister(AgentId agent) {
+  asked_.forget(agent);
+  segments_.forget(std::to_underlying(agent));
+  agents_.erase(agent);
+}
+
+std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress& to,
+                                                std::span<const std::byte> mad, Duration timeout,
+                                                unsigned retries, Instant now) {
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return std::unexpected(SendRefusal::kNoAgent);
+  if (mad.size() < sizeof(MadHeader)) return std::unexpected(SendRefusal::kLength);
+  MadHeader header = header_of(mad);
+  // An agent of either class of subnet management sends both: it is an agent of queue pair 0.
+  const bool is_subnet = wire::infiniband::is_subnet_management(header.management_class);
+  const std::uint8_t its_class = found->second.wish.management_class;
+  if (is_subnet != wire::infiniband::is_subnet_management(its_class) ||
+      (!is_subnet && header.management_class != its_class))
+    return std::unexpected(SendRefusal::kBadClass);
+  const bool is_long = is_cut(found->second.wish, mad);
+  if (mad.size() > kMadBytes && !is_long) return std::unexpected(SendRefusal::kLength);
+  // A short one is filled up.
+  std::vector<std::byte> copy(mad.begin(), mad.end());
+  if (!is_long) copy.resize(kMadBytes);
+  if (!wire::infiniband::is_response(header.method)) {
+    const std::uint64_t transaction =
+        (std::uint64_t{std::to_underlying(agent)} << 32) | (header.transaction.get() & 0xFFFF'FFFF);
+    header.transaction.set(transaction);
+    std::memcpy(copy.data(), &header, sizeof header);
+    if (timeout > Duration::zero()) {
+      // A long one is sent again by its segments.
+      const auto kept = std::span(copy).first(std::min(copy.size(), kMadBytes));
+      AskedMad asked{.agent = agent,
+                     .to = to,
+                     .mad = std::vector<std::byte>(kept.begin(), kept.end()),
+                     .timeout = timeout * (is_long ? retries + 1 : 1),
+                     .retries = is_long ? 0 : retries};
+      if (!asked_.add(transaction, std::move(asked), now))
+        return std::unexpected(SendRefusal::kNoRoom);
+    }
+  }
+  if (is_long) {
+    const std::uint64_t tag = std::to_underlying(agent);
+    if (!segments_.send(to, std::move(copy), tag, {}, now))
+      return std::unexpected(SendRefusal::kNoRoom);
+    return {};
+  }
+  Mad whole;
+  std::ranges::copy(copy, whole.begin());
+  transmit(to, whole);
+  return {};
+}
+
+void MadLayer::set_manager(bool is_manager) {
+  const std::uint32_t before = port_.capabilities();
+  port_.set_manager(is_manager);
+  if (port_.capabilities() != before) outlet_.on_manager_change();
+}
+
+}  // namespace paravane::subnet

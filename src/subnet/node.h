@@ -1,0 +1,57 @@
+// Node: what is the same in every node of the subnet, an adapter or a switch: its identity, its
+// ports, and what its subnet management agent needs of it.
+//
+// The subnet's thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "subnet/forwarding.h"
+#include "subnet/port.h"
+#include "wire/infiniband/subnet_management.h"
+
+namespace paravane::subnet {
+
+struct NodeIdentity {
+  wire::infiniband::NodeType type = wire::infiniband::NodeType::kChannelAdapter;
+  std::uint64_t guid = 0;
+  std::uint64_t system_guid = 0;
+  std::string description;  // at most 63 characters are told
+  std::uint16_t device_id = 0;
+  std::uint32_t revision = 0;
+};
+
+class Node : public Port::Listener {
+ public:
+  explicit Node(NodeIdentity identity) : identity_(std::move(identity)) {}
+  ~Node() override = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const NodeIdentity& identity() const { return identity_; }
+  bool is_switch() const { return identity_.type == wire::infiniband::NodeType::kSwitch; }
+  // Outer ports; they are numbered from 1.
+  PortNumber ports() const { return static_cast<PortNumber>(ports_.size() - 1); }
+  // nullptr: there is no such port. 0 is a switch's own.
+  Port* port(PortNumber number) { return number < ports_.size() ? ports_[number].get() : nullptr; }
+  const Port* port(PortNumber number) const {
+    return number < ports_.size() ? ports_[number].get() : nullptr;
+  }
+  // The port whose management key guards a request that came through `arrived` (14.2.4).
+  Port& guarded_by(PortNumber arrived) { return *port(is_switch() ? 0 : arrived); }
+  // nullptr: an adapter has none.
+  virtual Forwarding* forwarding() { return nullptr; }
+
+ protected:
+  // A place for port 0 first, empty in an adapter.
+  std::vector<std::unique_ptr<Port>> ports_;
+
+ private:
+  const NodeIdentity identity_;
+};
+
+}  // namespace paravane::subnet

@@ -1,0 +1,51 @@
+// Notices: the traps that a node sends to the subnet manager, each sent again until the manager
+// represses it (IBTA volume 1, 13.4.9 and 14.3). The times between grow, so that a subnet without a
+// manager is not busy with them.
+//
+// Bounded: a notice that is told anew replaces the older of its kind and details; when there are
+// too many, the oldest is forgotten. No clock; the subnet's thread only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/instant.h"
+#include "wire/infiniband/subnet_management.h"
+
+namespace paravane::subnet {
+
+class Notices {
+ public:
+  static constexpr std::size_t kMost = 16;
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
+  static constexpr Duration kLongestPause = std::chrono::seconds(16);
+
+  void tell(const wire::infiniband::Notice& notice, Instant now);
+  // The manager has heard the trap with this transaction.
+  void repress(std::uint64_t transaction);
+  // A new manager, or a new LID: what waits is told at once.
+  void tell_again(Instant now);
+
+  struct Due {
+    std::uint64_t transaction = 0;
+    wire::infiniband::Notice notice;
+  };
+  // What is due, each once; the next time of each is set.
+  std::vector<Due> take_due(Instant now);
+  // kNever: nothing waits.
+  Instant next_deadline() const;
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  struct Waiting {
+    Due due;
+    Instant at;
+    Duration pause{};
+  };
+  std::vector<Waiting> waiting_;
+  std::uint32_t next_transaction_ = 1;
+};
+
+}  // namespace paravane::subnet

@@ -1,0 +1,250 @@
+#include "subnet/segment_table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <span>
+
+namespace paravane::subnet {
+
+using wire::infiniband::answer_to_segment;
+using wire::infiniband::MadBytes;
+using wire::infiniband::MadHeader;
+using wire::infiniband::SegmentHeader;
+using wire::infiniband::SegmentType;
+namespace segment_status = wire::infiniband::segment_status;
+
+namespace {
+
+template <typename Machines>
+SegmentState transfer_state(const Machines& machine) {
+  return std::visit([](const auto& one) { return one.state(); }, machine);
+}
+
+}  // namespace
+
+SegmentTable::Key SegmentTable::key_of(const MadAddress& peer, const MadHeader& header,
+                                       Direction direction) {
+  return {.lid = peer.lid,
+          .direction = direction,
+          .qp = peer.qp,
+          .gid = peer.global ? std::optional(peer.global->destination) : std::nullopt,
+          .transaction = header.transaction.get(),
+          .management_class = header.management_class,
+          .method = header.method};
+}
+
+std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
+                                                       std::vector<std::byte> mad,
+                                                       std::uint64_t tag,
+                                                       const SegmentSender::Options& options,
+                                                       Instant now) {
+  if (!SegmentSender::can_send(mad)) return std::unexpected(SegmentRefusal::kNoSegments);
+  if (mad.size() > limits_.bytes_of_mad) return std::unexpected(SegmentRefusal::kTooLong);
+  MadHeader header;
+  std::memcpy(&header, mad.data(), sizeof header);
+  const Key key = key_of(to, header, kSends);
+  if (const auto old = transfers_.find(key); old != transfers_.end()) {
+    if (transfer_state(old->second.machine) == SegmentState::kRunning) {
+      return std::unexpected(SegmentRefusal::kDuplicate);
+    }
+    erase(old);
+  }
+  if (has_too_many_bytes(key, mad.size()) || !make_room(to.lid, kSends)) {
+    return std::unexpected(SegmentRefusal::kNoRoom);
+  }
+  SegmentSender::Options chosen = options;
+  chosen.first_window = 1;
+  Key asked = key;
+  asked.direction = kReceives;
+  asked.method ^= wire::infiniband::method::kResponse;
+  if (const auto question = transfers_.find(asked); question != transfers_.end()) {
+    chosen.first_window = std::get<SegmentReceiver>(question->second.machine).answer_window();
+  }
+  const auto at = transfers_
+                      .try_emplace(key, Transfer{.peer = to,
+                                                 .tag = tag,
+                                                 .machine = SegmentSender(std::move(mad), chosen)})
+                      .first;
+  ++used_[kSends].transfers;
+  ++used_by_peer_[{key.lid, kSends}].transfers;
+  drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); });
+  return {};
+}
+
+void SegmentTable::forget(std::uint64_t tag) {
+  const auto at = std::ranges::find_if(transfers_, [tag](const auto& entry) {
+    return entry.first.direction == kSends && entry.second.tag == tag;
+  });
+  if (at != transfers_.end()) erase(at);
+}
+
+bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instant now) {
+  if (!wire::infiniband::is_segment(mad)) return false;
+  const auto give = [this, &mad, now](Transfers::iterator at) {
+    drive(at, [&mad, now](auto& machine, MadList& out) { machine.on_packet(mad, now, out); });
+    return true;
+  };
+  const MadHeader header = wire::infiniband::mad_header_of(mad);
+  const SegmentHeader segment = wire::infiniband::segment_header_of(mad);
+  const auto received = transfers_.find(key_of(from, header, kReceives));
+  if (segment.version == wire::infiniband::kSegmentVersion && segment.type == SegmentType::kData) {
+    if (received != transfers_.end()) return give(received);
+    start(from, mad, now);
+    return true;
+  }
+  // Mostly of the receiver of what is sent, whose method is that of the other direction; but a
+  // sender may end, too, or allow a window for the answer.
+  MadHeader opposite = header;
+  opposite.method ^= wire::infiniband::method::kResponse;
+  const auto sent = transfers_.find(key_of(from, opposite, kSends));
+  if (sent != transfers_.end()) return give(sent);
+  if (received != transfers_.end()) return give(received);
+  if (const auto fault = SegmentReceiver::fault_of(mad)) {
+    owner_.on_transmit(from, answer_to_segment(mad, SegmentType::kAbort, *fault));
+  }
+  return true;
+}
+
+void SegmentTable::start(const MadAddress& from, const MadBytes& mad, Instant now) {
+  if (const auto fault = SegmentReceiver::fault_of(mad)) {
+    return owner_.on_transmit(from, answer_to_segment(mad, SegmentType::kAbort, *fault));
+  }
+  if (wire::infiniband::segment_header_of(mad).number.get() != 1) return;
+  if (!make_room(from.lid, kReceives)) {
+    return owner_.on_transmit(
+        from, answer_to_segment(mad, SegmentType::kStop, segment_status::kNoResources));
+  }
+  const Key key = key_of(from, wire::infiniband::mad_header_of(mad), kReceives);
+  const SegmentReceiver::Options options{.most_bytes = limits_.bytes_of_mad};
+  const auto at =
+      transfers_.try_emplace(key, Transfer{.peer = from, .machine = SegmentReceiver(mad, options)})
+          .first;
+  ++used_[kReceives].transfers;
+  ++used_by_peer_[{key.lid, kReceives}].transfers;
+  drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); });
+}
+
+void SegmentTable::on_time(Instant now) {
+  std::vector<Key> keys;
+  for (const auto& [when, key] : due_) {
+    if (when > now || keys.size() == kTurn) break;
+    keys.push_back(key);
+  }
+  for (const Key& key : keys) {
+    const auto at = transfers_.find(key);  // the owner may have forgotten it since
+    if (at == transfers_.end()) continue;
+    drive(at, [now](auto& machine, MadList& out) { machine.on_time(now, out); });
+  }
+}
+
+template <typename Act>
+void SegmentTable::drive(Transfers::iterator at, Act act) {
+  MadList out;
+  std::visit([&](auto& machine) { act(machine, out); }, at->second.machine);
+  settle(at, std::move(out));
+}
+
+void SegmentTable::settle(Transfers::iterator at, MadList out) {
+  Transfer& transfer = at->second;
+  auto* receiver = std::get_if<SegmentReceiver>(&transfer.machine);
+  account(at);
+  if (receiver != nullptr && receiver->state() == SegmentState::kRunning &&
+      has_too_many_bytes(at->first, 0)) {
+    receiver->stop(out);
+  }
+  const SegmentState state = transfer_state(transfer.machine);
+  const bool ends = !transfer.is_told && state != SegmentState::kRunning;
+  const MadAddress peer = transfer.peer;
+  const std::uint64_t tag = transfer.tag;
+  std::vector<std::byte> joined;
+  SegmentFailure failure;
+  bool lingers = true;
+  if (receiver != nullptr) {
+    if (ends && state == SegmentState::kFinished) joined = receiver->take();
+  } else {
+    const auto& sender = std::get<SegmentSender>(transfer.machine);
+    if (state == SegmentState::kFailed) failure = sender.failure();
+    lingers = sender.lingers();
+  }
+  transfer.is_told = state != SegmentState::kRunning;
+  const bool stays =
+      state == SegmentState::kRunning || (state == SegmentState::kFinished && lingers);
+  if (stays) {
+    account(at);
+  } else {
+    erase(at);
+  }
+  // From here on the owner may have changed what there is.
+  for (const MadBytes& mad : out) owner_.on_transmit(peer, mad);
+  if (!ends) return;
+  if (receiver == nullptr) {
+    if (state == SegmentState::kFailed) return owner_.on_not_sent(tag, failure);
+    return owner_.on_sent(tag);
+  }
+  if (state == SegmentState::kFinished) owner_.on_joined(peer, std::move(joined));
+}
+
+bool SegmentTable::make_room(std::uint16_t lid, Direction direction) {
+  const auto peer = used_by_peer_.find({lid, direction});
+  if (peer != used_by_peer_.end() && peer->second.transfers >= limits_.transfers_of_peer &&
+      !forget_finished_of(lid, direction)) {
+    return false;
+  }
+  if (used_[direction].transfers < limits_.transfers) return true;
+  if (finished_[direction].empty()) return false;
+  erase(transfers_.find(finished_[direction].begin()->second));
+  return true;
+}
+
+bool SegmentTable::forget_finished_of(std::uint16_t lid, Direction direction) {
+  auto oldest = transfers_.end();
+  for (auto at = transfers_.lower_bound(Key{.lid = lid, .direction = direction});
+       at != transfers_.end() && at->first.lid == lid && at->first.direction == direction; ++at) {
+    const Transfer& transfer = at->second;
+    if (transfer_state(transfer.machine) != SegmentState::kFinished) continue;
+    if (oldest == transfers_.end() || transfer.due < oldest->second.due) oldest = at;
+  }
+  if (oldest == transfers_.end()) return false;
+  erase(oldest);
+  return true;
+}
+
+bool SegmentTable::has_too_many_bytes(const Key& key, std::size_t more) const {
+  const auto peer = used_by_peer_.find({key.lid, key.direction});
+  const std::size_t of_peer = peer == used_by_peer_.end() ? 0 : peer->second.bytes;
+  return of_peer + more > limits_.bytes_of_peer ||
+         used_[key.direction].bytes + more > limits_.bytes;
+}
+
+void SegmentTable::account(Transfers::iterator at) {
+  const auto& [key, transfer] = *at;
+  const auto bytes = std::visit([](const auto& one) { return one.bytes(); }, transfer.machine);
+  const auto due =
+      std::visit([](const auto& one) { return one.next_deadline(); }, transfer.machine);
+  for (Usage* usage : {&used_[key.direction], &used_by_peer_[{key.lid, key.direction}]}) {
+    usage->bytes += bytes - transfer.bytes;
+  }
+  due_.erase({transfer.due, key});
+  finished_[key.direction].erase({transfer.due, key});
+  at->second.bytes = bytes;
+  at->second.due = due;
+  if (due != kNever) due_.emplace(due, key);
+  if (transfer_state(transfer.machine) == SegmentState::kFinished) {
+    finished_[key.direction].emplace(due, key);
+  }
+}
+
+void SegmentTable::erase(Transfers::iterator at) {
+  const Key& key = at->first;
+  const Transfer& transfer = at->second;
+  due_.erase({transfer.due, key});
+  finished_[key.direction].erase({transfer.due, key});
+  used_[key.direction].bytes -= transfer.bytes;
+  --used_[key.direction].transfers;
+  const auto peer = used_by_peer_.find({key.lid, key.direction});
+  peer->second.bytes -= transfer.bytes;
+  if (--peer->second.transfers == 0) used_by_peer_.erase(peer);
+  transfers_.erase(at);
+}
+
+}  // namespace paravane::subnet

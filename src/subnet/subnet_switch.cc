@@ -1,0 +1,294 @@
+#include "subnet/subnet_switch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "wire/infiniband/datagram.h"
+#include "wire/infiniband/local_route.h"
+#include "wire/roce/header_at.h"
+#include "wire/roce/headers.h"
+
+namespace paravane::subnet {
+namespace {
+
+namespace capability = wire::infiniband::capability;
+namespace method = wire::infiniband::method;
+namespace trap = wire::infiniband::trap;
+using wire::infiniband::Datagram;
+using wire::infiniband::DatagramHeaders;
+using wire::infiniband::kMadBytes;
+using wire::infiniband::kManagementLane;
+using wire::infiniband::LocalRouteHeader;
+using wire::infiniband::MadHeader;
+using wire::infiniband::Notice;
+using wire::infiniband::PerformancePacket;
+using wire::infiniband::PortState;
+using wire::infiniband::SubnetManagementPacket;
+using wire::roce::header_at;
+
+constexpr std::uint32_t kOwnCapabilities =
+    capability::kTraps | capability::kLaneTable | capability::kSystemGuid;
+constexpr std::uint16_t kPartitionsOfPort = 32;
+
+// The partition of a packet of data; nullopt: it ends before it, or is raw.
+std::optional<std::uint16_t> partition_of(const Packet& packet) {
+  const auto route = header_at<LocalRouteHeader>(packet);
+  std::size_t at = sizeof route;
+  if (route.next() == wire::infiniband::NextHeader::kGlobalRoute)
+    at += wire::infiniband::kGlobalRouteBytes;
+  else if (route.next() != wire::infiniband::NextHeader::kTransport)
+    return std::nullopt;
+  if (packet.size() < at + sizeof(wire::roce::BaseHeader)) return std::nullopt;
+  return header_at<wire::roce::BaseHeader>(packet, at).pkey.get();
+}
+
+// Whether an SMP changes something, or is about which manager is the master.
+bool manages(const Packet& packet) {
+  const auto read = wire::infiniband::read_datagram(packet);
+  if (!read || read->payload.size() != kMadBytes) return false;
+  const auto header = header_at<MadHeader>(read->payload);
+  return header.method == method::kSet ||
+         header.attribute.get() == wire::infiniband::attribute::kSmInfo;
+}
+
+}  // namespace
+
+SubnetSwitch::SubnetSwitch(std::uint64_t guid, std::string description, PortNumber ports,
+                           PacketQueue& queue, const TurnClock& clock)
+    : Node({.type = wire::infiniband::NodeType::kSwitch,
+            .guid = guid,
+            .system_guid = guid,
+            .description = std::move(description)}),
+      queue_(queue),
+      clock_(clock),
+      tables_(ports),
+      ends_(ports + 1U),
+      may_manage_(ports + 1U, true),
+      subnet_(*this, *this),
+      performance_(*this),
+      last_states_(ports + 1U, PortState::kDown) {
+  const PortAbilities own{
+      .partitions = kPartitionsOfPort, .capabilities = kOwnCapabilities, .guid = guid};
+  ports_.push_back(std::make_unique<Port>(PortNumber{0}, own, *this));
+  for (unsigned number = 1; number <= ports; ++number) {
+    const PortAbilities outer{.partitions = kPartitionsOfPort, .has_lid = false};
+    ports_.push_back(std::make_unique<Port>(static_cast<PortNumber>(number), outer, *this));
+  }
+  ports_[0]->link_up(Speed::kQuad);
+}
+
+SubnetSwitch::~SubnetSwitch() {
+  queue_.forget(*this);
+}
+
+void SubnetSwitch::detach(PortNumber port) {
+  ends_[port] = nullptr;
+  may_manage_[port] = true;
+  ports_[port]->link_down();
+}
+
+// ---- Packets ----
+
+void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
+  Port& port = *ports_[arrived];
+  PortTotals& totals = port.totals();
+  totals.received_bytes += packet.size();
+  if (packet.size() < wire::infiniband::kLeastDatagramBytes ||
+      packet.size() > wire::infiniband::kMostPacketBytes) {
+    ++totals.receive_errors;
+    return;
+  }
+  const auto route = header_at<LocalRouteHeader>(packet);
+  const std::uint16_t lid = route.destination.get();
+  const bool is_multicast = wire::infiniband::is_multicast_lid(lid);
+  ++(is_multicast ? totals.received_multicast : totals.received_unicast);
+  const bool is_management = route.lane() == kManagementLane;
+  if (is_management && !may_manage_[arrived] && manages(packet)) {
+    ++totals.management_dropped;
+    return;
+  }
+  if (!is_management) {
+    port.heard_data();
+    if (!port.receives_data()) {
+      ++totals.receive_errors;
+      return;
+    }
+    if (!is_let_in(port, packet)) return;
+  }
+  if (is_multicast) {
+    forward_multicast(arrived, lid, packet);
+  } else if (lid == wire::infiniband::kPermissiveLid || ports_[0]->has_lid(lid)) {
+    take(arrived, packet);
+  } else {
+    forward(arrived, lid, std::move(packet));
+  }
+}
+
+bool SubnetSwitch::is_let_in(Port& port, const Packet& packet) {
+  if (!port.enforces_in()) return true;
+  const auto partition = partition_of(packet);
+  if (partition && port.lets_pass(*partition)) return true;
+  ++port.totals().receive_constraints;
+  return false;
+}
+
+bool SubnetSwitch::is_let_out(Port& port, const Packet& packet) {
+  if (header_at<LocalRouteHeader>(packet).lane() == kManagementLane) return true;
+  if (!port.sends_data()) {
+    ++port.totals().send_discards;
+    return false;
+  }
+  if (!port.enforces_out()) return true;
+  const auto partition = partition_of(packet);
+  if (partition && port.lets_pass(*partition)) return true;
+  ++port.totals().send_constraints;
+  return false;
+}
+
+void SubnetSwitch::forward(PortNumber arrived, std::uint16_t lid, Packet packet) {
+  const PortNumber way = tables_.way_to(lid);
+  if (way == wire::infiniband::kNoPort || way == 0) {
+    ++ports_[arrived]->totals().relay_errors;
+    return;
+  }
+  if (is_let_out(*ports_[way], packet)) send(way, std::move(packet));
+}
+
+void SubnetSwitch::forward_multicast(PortNumber arrived, std::uint16_t lid, const Packet& packet) {
+  const PortMask ways = tables_.ways_to(lid);
+  bool has_way = false;
+  for (unsigned port = 1; port <= ports(); ++port) {
+    if ((ways[port / 64] >> (port % 64) & 1) == 0) continue;
+    has_way = true;
+    if (port == arrived || !is_let_out(*ports_[port], packet)) continue;
+    send(static_cast<PortNumber>(port), packet);
+  }
+  if (!has_way) ++ports_[arrived]->totals().relay_errors;
+}
+
+void SubnetSwitch::send(PortNumber number, Packet packet) {
+  PortTotals& totals = ports_[number]->totals();
+  if (ends_[number] == nullptr) {
+    ++totals.send_discards;
+    return;
+  }
+  const std::uint16_t lid = header_at<LocalRouteHeader>(packet).destination.get();
+  totals.sent_bytes += packet.size();
+  ++(wire::infiniband::is_multicast_lid(lid) ? totals.sent_multicast : totals.sent_unicast);
+  ends_[number]->send(std::move(packet));
+}
+
+// For the switch itself.
+void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
+  const auto read = wire::infiniband::read_datagram(packet);
+  PortTotals& totals = ports_[arrived]->totals();
+  if (!read || read->payload.size() != kMadBytes) {
+    ++totals.receive_errors;
+    return;
+  }
+  const DatagramHeaders& headers = read->headers;
+  if (headers.lane == kManagementLane &&
+      headers.destination_qp == wire::infiniband::kSubnetQueuePair) {
+    const auto smp = header_at<SubnetManagementPacket>(read->payload);
+    if (!wire::infiniband::is_subnet_management(smp.header.management_class)) return;
+    if (smp.header.method == method::kTrapRepress)
+      notices_.repress(smp.header.transaction.get());
+    else
+      subnet_.on_arrival(arrived, headers, smp);
+    return;
+  }
+  const bool is_service = headers.destination_qp == wire::infiniband::kServiceQueuePair &&
+                          headers.qkey == wire::infiniband::kServiceQkey;
+  if (!is_service || !PerformanceAgent::answers(header_at<MadHeader>(read->payload))) {
+    ++totals.receive_errors;
+    return;
+  }
+  const auto answer = performance_.answer(header_at<PerformancePacket>(read->payload));
+  const std::uint16_t key = ports_[0]->partition_for(headers.partition);
+  const DatagramHeaders back{.source = ports_[0]->lid(),
+                             .destination = headers.source,
+                             .service_level = headers.service_level,
+                             .partition = key != 0 ? key : wire::infiniband::kDefaultPartition,
+                             .qkey = wire::infiniband::kServiceQkey,
+                             .source_qp = wire::infiniband::kServiceQueuePair,
+                             .destination_qp = headers.source_qp};
+  Packet out;
+  wire::infiniband::write_datagram(back, std::as_bytes(std::span(&answer, 1)), out);
+  forward(0, headers.source, std::move(out));
+}
+
+// ---- Management ----
+
+void SubnetSwitch::send_through(PortNumber port, const SubnetInterface::Smp& smp) {
+  const DatagramHeaders headers{.source = wire::infiniband::kPermissiveLid,
+                                .destination = wire::infiniband::kPermissiveLid,
+                                .lane = kManagementLane};
+  Packet packet;
+  wire::infiniband::write_datagram(headers, std::as_bytes(std::span(&smp, 1)), packet);
+  send(port, std::move(packet));
+}
+
+void SubnetSwitch::send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) {
+  const DatagramHeaders headers{
+      .source = ports_[0]->lid(), .destination = lid, .lane = kManagementLane};
+  Packet packet;
+  wire::infiniband::write_datagram(headers, std::as_bytes(std::span(&smp, 1)), packet);
+  forward(0, lid, std::move(packet));
+}
+
+// No program runs at a switch.
+void SubnetSwitch::deliver(const MadAddress& /*from*/, const SubnetInterface::Smp& /*smp*/) {}
+
+// ---- What changes ----
+
+void SubnetSwitch::on_port_change(PortNumber number) {
+  if (number == 0) {
+    notices_.tell_again(clock_.now);
+    return;
+  }
+  const PortState state = ports_[number]->state();
+  if (std::exchange(last_states_[number], state) == state) return;
+  // 14.2.5.4: the steps that the manager orders itself are no news for it.
+  if (state != PortState::kDown && state != PortState::kInitialize) return;
+  tables_.mark_port_change();
+  Notice notice;
+  notice.generic_type = wire::infiniband::kGenericNotice |
+                        static_cast<std::uint8_t>(wire::infiniband::NoticeType::kUrgent);
+  notice.producer.set(static_cast<std::uint32_t>(wire::infiniband::NodeType::kSwitch));
+  notice.trap.set(trap::kLinkStateChanged);
+  notice.issuer = ports_[0]->info().lid;
+  const Be16 lid = ports_[0]->info().lid;
+  std::memcpy(notice.details.data(), &lid, sizeof lid);
+  notices_.tell(notice, clock_.now);
+}
+
+void SubnetSwitch::on_link_order(PortNumber port) {
+  if (ends_[port] != nullptr) ends_[port]->on_order();
+}
+
+void SubnetSwitch::on_time(Instant now) {
+  const Port& own = *ports_[0];
+  const std::uint16_t master = own.info().master_lid.get();
+  if (own.lid() == 0 || master == 0) return;
+  for (const Notices::Due& due : notices_.take_due(now)) {
+    SubnetManagementPacket smp;
+    smp.header.management_class = wire::infiniband::management_class::kSubnetByLid;
+    smp.header.method = method::kTrap;
+    smp.header.attribute.set(wire::infiniband::attribute::kNotice);
+    smp.header.transaction.set(due.transaction);
+    smp.management_key = own.info().management_key;
+    std::memcpy(smp.data.data(), &due.notice, sizeof due.notice);
+    send_to(master, smp);
+  }
+}
+
+Instant SubnetSwitch::next_deadline() const {
+  const Port& own = *ports_[0];
+  return own.lid() != 0 && own.info().master_lid.get() != 0 ? notices_.next_deadline() : kNever;
+}
+
+}  // namespace paravane::subnet
