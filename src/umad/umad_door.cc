@@ -1,0 +1,34 @@
+#include "umad/umad_door.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace paravane::umad {
+
+UmadDoor::UmadDoor(subnet::Subnet& subnet, EventLoop& loop, TimerQueue& timers,
+                   const TurnClock& clock)
+    : subnet_(subnet),
+      loop_(loop),
+      clock_(clock),
+      doorway_(loop, timers, "umad door",
+               [this](UniqueFd client) { on_client(std::move(client)); }) {}
+
+UmadDoor::~UmadDoor() = default;
+
+Status UmadDoor::open(UniqueFd listener) {
+  return doorway_.open(std::move(listener));
+}
+
+void UmadDoor::forget(const subnet::HostAdapter& adapter) {
+  for (const auto& line : lines_) line->forget(adapter);
+}
+
+void UmadDoor::on_client(UniqueFd client) {
+  if (lines_.size() >= kMostConnections) return;
+  const auto place = lines_.insert(lines_.end(), nullptr);
+  *place = std::make_unique<ControlLine>(std::move(client), subnet_, room_, loop_, clock_,
+                                         [this, place] { lines_.erase(place); });
+  if (!(*place)->watch()) lines_.erase(place);
+}
+
+}  // namespace paravane::umad
