@@ -18,6 +18,8 @@ MAY_INCLUDE = {
     "rdma": ["base"],
     "abi": ["base"],
     "wire": ["base"],
+    "subnet": ["base", "wire"],
+    "umad": ["base", "wire", "subnet"],
     "verbs": ["base", "state", "guestmem"],
     "vfio_user": ["base", "state", "guestmem"],
     "device": ["base", "state", "guestmem", "abi", "verbs", "vfio_user"],
@@ -44,10 +46,12 @@ MAY_INCLUDE = {
     "keeper": ["base", "state", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
     "worker": ["base", "state", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
+    "subnet_host": ["base", "wire", "subnet", "umad", "json", "model", "api", "store"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
-    "host": ["base", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
+    "host": ["base", "subnet_host", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "settings", "privsep", "holder", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
+    "umad_library": ["base", "umad"],
     "testing": ["base", "state", "guestmem", "abi", "wire", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
@@ -56,7 +60,7 @@ NEVER_THROUGH_OTHERS = {"keeper": ("json", "api", "http", "worker", "metrics", "
 # A third-party header that only one folder may see; a name that ends with a slash stands for all below it.
 ONLY_IN = {"httplib.h": ("api", "http"), "sqlite3.h": ("store",), "CLI/CLI.hpp": ("cli", "daemon"), "toml++/toml.h": ("settings",),
            "curl/curl.h": ("api", "inventory"), "openssl/": ("authority", "cluster", "state", "transport/channel", "transport/tcp"), "netlink/": ("ethernet", "rdma"),
-           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma", "transport/hca"), "prometheus/": ("metrics",)}
+           "rdma/rdma_netlink.h": ("rdma",), "infiniband/": ("rdma", "transport/hca", "umad_library"), "prometheus/": ("metrics",)}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -13,6 +13,8 @@
 #include "api/events_api.h"
 #include "api/impairment_api.h"
 #include "api/impairment_json.h"
+#include "api/infiniband_api.h"
+#include "api/infiniband_json.h"
 #include "api/machine_api.h"
 #include "api/machine_json.h"
 #include "api/network_json.h"
@@ -69,6 +71,10 @@ Result<std::vector<model::PhysicalNic>> nic_list_from_json(const json& value) {
 
 Result<std::vector<model::RdmaDevice>> rdma_device_list_from_json(const json& value) {
   return list_from_json(value, "rdma_devices", rdma_device_from_json);
+}
+
+Result<std::vector<model::IbAdapterStatus>> ib_adapter_list_from_json(const json& value) {
+  return list_from_json(value, "adapters", ib_adapter_status_from_json);
 }
 
 Result<std::vector<model::CaptureStatus>> capture_list_from_json(const json& value) {
@@ -308,6 +314,32 @@ model::ApiResult<std::vector<model::RdmaDevice>> ApiClient::list_rdma_devices() 
 model::ApiResult<model::RdmaStats> ApiClient::rdma_device_stats(const std::string& name) {
   return parse(call("GET", fmt::format("{}/{}/stats", kRdmaDevicesPath, name)),
                rdma_stats_from_json);
+}
+
+model::ApiResult<std::vector<model::IbAdapterStatus>> ApiClient::list_ib_adapters() {
+  return parse(call("GET", kIbAdaptersPath), ib_adapter_list_from_json);
+}
+
+model::ApiResult<model::IbAdapterStatus> ApiClient::add_ib_adapter(
+    const model::IbAdapter& adapter) {
+  return parse(call("POST", kIbAdaptersPath, print_json(to_json(adapter))),
+               ib_adapter_status_from_json);
+}
+
+model::ApiResult<void> ApiClient::remove_ib_adapter(const std::string& name) {
+  const auto body = call("DELETE", fmt::format("{}/{}", kIbAdaptersPath, name));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<model::IbFabric> ApiClient::ib_fabric() {
+  return parse(call("GET", kIbFabricPath), ib_fabric_from_json);
+}
+
+model::ApiResult<void> ApiClient::restart_infiniband() {
+  const auto body = call("POST", kIbRestartPath);
+  if (!body) return std::unexpected(body.error());
+  return {};
 }
 
 model::ApiResult<model::CaptureStatus> ApiClient::start_capture(const model::CaptureSpec& spec) {

@@ -80,6 +80,11 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::NicDcb> nic_dcb(const std::string& nic) override;
   model::ApiResult<std::vector<model::RdmaDevice>> list_rdma_devices() override;
   model::ApiResult<model::RdmaStats> rdma_device_stats(const std::string& name) override;
+  model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override;
+  model::ApiResult<model::IbAdapterStatus> add_ib_adapter(const model::IbAdapter& adapter) override;
+  model::ApiResult<void> remove_ib_adapter(const std::string& name) override;
+  model::ApiResult<model::IbFabric> ib_fabric() override;
+  model::ApiResult<void> restart_infiniband() override;
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;
   model::ApiResult<model::CapturePackets> read_capture(std::uint64_t id) override;
   model::ApiResult<model::CaptureStatus> end_capture(std::uint64_t id) override;

@@ -13,6 +13,7 @@
 #include "api/cluster_api.h"
 #include "api/events_api.h"
 #include "api/impairment_api.h"
+#include "api/infiniband_api.h"
 #include "api/machine_api.h"
 #include "api/network_api.h"
 #include "api/stats_json.h"
@@ -81,6 +82,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
   if (auto response = handle_host_configuration_request(management_, request)) {
     return std::move(*response);
   }
+  if (auto response = handle_infiniband_request(management_, request)) return std::move(*response);
   return error_response({.code = model::ApiErrorCode::kUnknownPath,
                          .message = fmt::format("unknown path {}", request.path),
                          .remedy = kSeeDocs});

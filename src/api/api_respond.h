@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/api_error_json.h"
 #include "api/api_handler.h"
@@ -21,6 +22,7 @@
 #include "api/cluster_json.h"
 #include "api/event_json.h"
 #include "api/impairment_json.h"
+#include "api/infiniband_json.h"
 #include "api/machine_json.h"
 #include "api/network_json.h"
 #include "api/nic_dcb_json.h"
@@ -94,6 +96,15 @@ template <typename T>
 inline ApiResponse respond_with(const model::ApiResult<T>& result, int status = 200) {
   if (!result) return error_response(result.error());
   return respond(status, to_json(*result));
+}
+
+// {"vms": [VM, ...]} and such.
+template <typename T>
+ApiResponse respond_list(const char* key, const model::ApiResult<std::vector<T>>& list) {
+  if (!list) return error_response(list.error());
+  nlohmann::json array = nlohmann::json::array();
+  for (const T& one : *list) array.push_back(to_json(one));
+  return respond(200, {{key, std::move(array)}});
 }
 
 inline ApiResponse respond_done(const model::ApiResult<void>& result, int status = 200) {

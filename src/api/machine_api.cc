@@ -24,14 +24,6 @@ std::string name_within(std::string_view path, std::string_view prefix, std::str
   return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
 }
 
-template <typename T>
-ApiResponse respond_list(const char* key, const model::ApiResult<std::vector<T>>& list) {
-  if (!list) return error_response(list.error());
-  nlohmann::json array = nlohmann::json::array();
-  for (const T& one : *list) array.push_back(to_json(one));
-  return respond(200, {{key, std::move(array)}});
-}
-
 }  // namespace
 
 std::optional<ApiResponse> handle_machine_request(model::MachineManagement& management,

@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "api/api_respond.h"
 #include "api/network_json.h"
 #include "model/vm.h"
 
 namespace paravane::api {
-
-using nlohmann::json;
 
 namespace {
 
@@ -23,14 +19,6 @@ constexpr std::string_view kHostPrefix = "/hosts/";
 constexpr std::string_view kRepair = "/v1/repair";
 constexpr std::string_view kPortGroups = "/v1/portgroups";
 constexpr std::string_view kPortGroupPrefix = "/v1/portgroups/";
-
-template <typename T>
-ApiResponse respond_list(const char* key, const model::ApiResult<std::vector<T>>& list) {
-  if (!list) return error_response(list.error());
-  json array = json::array();
-  for (const T& one : *list) array.push_back(to_json(one));
-  return respond(200, {{key, std::move(array)}});
-}
 
 ApiResponse switches(model::NetworkManagement& management, const ApiRequest& request) {
   if (request.method == "GET") return respond_list("vds", management.list_switches());

@@ -117,6 +117,9 @@ std::string remedy(const CLI::App& command, const Words& words, const std::strin
   if (path_of(command) == "paravane cluster join") {
     return "A token is a secret: pass it on standard input or with --token-file.";
   }
+  if (path_of(command) == "paravane infiniband run") {
+    return "Write -- before the program, as in: paravane infiniband run -- ibstat -l";
+  }
   const auto at = std::ranges::find(words, word);
   if (at == words.begin() || at == words.end() || !std::prev(at)->starts_with("--")) return {};
   const CLI::Option* option = command.get_option_no_throw(*std::prev(at));
@@ -174,7 +177,7 @@ std::string complain(const CLI::App& app, const CLI::Error& error, const Words& 
 
 // Known before the options are read, for one of them may be wrong.
 bool wants_json(const Words& words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     if (words[i] == "--json" || words[i] == "--formatter=json") return true;
     if (words[i] == "--formatter" && i + 1 < words.size() && words[i + 1] == "json") return true;
   }
@@ -192,6 +195,7 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_vm_commands(app, run);
   add_vds_commands(app, run);
   add_portgroup_commands(app, run);
+  add_infiniband_commands(app, run);
   add_impair_commands(app, run);
   add_sniff_command(app, run);
   add_status_command(app, run);

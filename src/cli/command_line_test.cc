@@ -142,6 +142,19 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"vds", "add-host", "a", "h1", "--uplink", "a,b"},
            {"vds", "add-host", "a", "h1", "--uplink", "a", "--uplink", "b"},
            {"portgroup", "create", "a", "--vds", "b", "--vlan", "trunk"},
+           {"infiniband"},
+           {"infiniband", "adapter", "add"},
+           {"infiniband", "adapter", "add", "mlx4_0"},
+           {"infiniband", "adapter", "add", "mlx4_0", "--device", "MT1"},
+           {"infiniband", "adapter", "add", "4", "--device", "MT26428"},
+           {"infiniband", "adapter", "add", "mlx4_0", "--device", "MT26428", "--bus", "256"},
+           {"infiniband", "adapter", "add", "mlx4_0", "--device", "MT26428", "--bus", "x"},
+           {"infiniband", "adapter", "remove"},
+           {"infiniband", "adapter", "remove", "../a"},
+           {"infiniband", "fabric"},
+           {"infiniband", "run"},
+           {"infiniband", "run", "--"},
+           {"infiniband", "run", "ibstat", "-p"},
            {"rdma"},
            {"rdma", "device", "stats", "get"},
            {"rdma", "device", "stats", "get", "-d", "mlx5_0"},
@@ -338,6 +351,7 @@ TEST(CommandLine, EveryCommandHasHelpWithExamples) {
   add_vm_commands(app, unused);
   add_vds_commands(app, unused);
   add_portgroup_commands(app, unused);
+  add_infiniband_commands(app, unused);
   add_impair_commands(app, unused);
   add_sniff_command(app, unused);
   add_status_command(app, unused);

@@ -25,6 +25,7 @@ void add_vm_power_commands(CLI::App& vm, Run& run);     // stop, reset, console
 void add_vds_commands(CLI::App& parent, Run& run);
 void add_portgroup_commands(CLI::App& parent, Run& run);
 void add_impair_commands(CLI::App& parent, Run& run);
+void add_infiniband_commands(CLI::App& parent, Run& run);
 void add_sniff_command(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/infiniband_program.h"
 #include "model/advanced_setting.h"
+#include "model/ib_device.h"
 #include "model/vm.h"
 
 namespace paravane::cli {
@@ -13,10 +15,11 @@ namespace {
 
 // Whose values a command lists.
 struct Listed {
-  std::string_view name;  // an option's, or an argument's
+  std::string_view name;  // an option's, or an argument's; before it the command's, if it differs
   std::string_view list;
 };
 constexpr auto kListed = std::to_array<Listed>({
+    {"infiniband adapter remove NAME", "infiniband adapter list"},
     {"NAME", "vm list"},
     {"SWITCH", "vds list"},
     {"GROUP", "portgroup list"},
@@ -37,9 +40,14 @@ constexpr auto kListed = std::to_array<Listed>({
     {"--device", "rdma device list"},
 });
 // What is made there has a name that nobody has yet.
-constexpr std::array<std::string_view, 5> kNewNames = {
-    "vm add NAME", "cluster token HOST", "vds create SWITCH", "portgroup create GROUP",
-    "network ip interface add --interface-name"};
+constexpr auto kNewNames = std::to_array<std::string_view>({
+    "vm add NAME",
+    "infiniband adapter add NAME",
+    "cluster token HOST",
+    "vds create SWITCH",
+    "portgroup create GROUP",
+    "network ip interface add --interface-name",
+});
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> words;
@@ -64,6 +72,17 @@ Values settings() {
   return values;
 }
 
+Values ib_devices() {
+  Values values{.kind = ValueKind::kWords};
+  for (const model::IbDevice& device : model::ib_devices()) values.words.emplace_back(device.name);
+  return values;
+}
+
+Values infiniband_program_names() {
+  const auto programs = infiniband_programs();
+  return {.kind = ValueKind::kWords, .words = {programs.begin(), programs.end()}};
+}
+
 Values limits() {
   Values values{.kind = ValueKind::kWords};
   for (const model::LimitField& field : model::kLimitFields) {
@@ -78,12 +97,16 @@ Values values_of(std::string_view path, const CLI::Option& option) {
   const bool positional = option.get_positional();
   const std::string name = positional ? option.get_name(true) : "--" + option.get_single_name();
   const std::string type = option.get_type_name();
-  if (std::ranges::find(kNewNames, std::string(path) + " " + name) != kNewNames.end()) return {};
+  const std::string whole_name = std::string(path) + " " + name;
+  if (std::ranges::find(kNewNames, whole_name) != kNewNames.end()) return {};
+  if (whole_name == "infiniband adapter add --device") return ib_devices();
+  if (whole_name == "infiniband run COMMAND") return infiniband_program_names();
   if (name == "--option") return settings();
   if (name == "--limit") return limits();
   if (name == "--adapter" || (positional && name == "NUMBER")) return {.kind = ValueKind::kAdapter};
   if (is_words(type)) return {.kind = ValueKind::kWords, .words = split(type)};
-  const auto* const listed = std::ranges::find(kListed, name, &Listed::name);
+  const auto* listed = std::ranges::find(kListed, whole_name, &Listed::name);
+  if (listed == kListed.end()) listed = std::ranges::find(kListed, name, &Listed::name);
   if (listed != kListed.end()) {
     Values values{.kind = ValueKind::kListed, .list = std::string(listed->list)};
     const bool or_none = type.ends_with("|none") || name == "--uplink" || name == "NIC";

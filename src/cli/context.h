@@ -25,6 +25,9 @@ enum class ExitStatus : int {
   kUsage = 2,        // the command line was wrong
   kUnreachable = 3,  // no daemon answers at the socket
   kAttached = 4,     // refused because VMMs are attached to VMs; --force overrides this
+  // Of `infiniband run`, as of a shell: the program cannot be executed, or was not found.
+  kCannotExecute = 126,
+  kNoProgram = 127,
 };
 
 struct Context {

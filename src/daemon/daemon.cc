@@ -116,6 +116,7 @@ host::HostConfig Daemon::host_config() {
           .config_file = config_file_,
           .kept = kept_ ? &*kept_ : nullptr,
           .vm_socket_group = account_.vm_group,
+          .umad_group = account_.umad_group,
           .switches = &switches_,
           .machine = &machine_,
           .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },

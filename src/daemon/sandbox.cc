@@ -31,6 +31,7 @@ Status become(const settings::EngineAccount& account) {
   std::vector<gid_t> groups;
   if (account.api_group) groups.push_back(*account.api_group);
   if (account.vm_group) groups.push_back(*account.vm_group);
+  if (account.umad_group) groups.push_back(*account.umad_group);
   if (::setgroups(groups.size(), groups.data()) != 0) return cannot("set supplementary groups");
   if (capng_apply(CAPNG_SELECT_BOUNDS) != 0) return cannot("drop capabilities");
   const auto [uid, gid] = *account.user;
@@ -97,8 +98,9 @@ Status enter_holders_sandbox(const settings::EngineAccount& account, const setti
                              pid_t parent) {
   capng_clear(CAPNG_SELECT_ALL);
   if (account.user) {
-    if (Status done = become({.user = account.user, .api_group = {}, .vm_group = {}}); !done)
-      return done;
+    const settings::EngineAccount alone{
+        .user = account.user, .api_group = {}, .vm_group = {}, .umad_group = {}};
+    if (Status done = become(alone); !done) return done;
   }
   if (capng_apply(CAPNG_SELECT_CAPS) != 0) return cannot("drop capabilities");
   if (Status done = end_with(parent); !done) return done;

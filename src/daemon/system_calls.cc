@@ -233,6 +233,9 @@ void allow_socket_calls(Filter& filter) {
 void allow_in_part(Filter& filter) {
   // A datagram needs no connection to reach any socket of this host.
   filter.allow("socket", {is(0, AF_UNIX), has_bits(1, kSocketTypes, SOCK_STREAM)});
+  filter.allow("socket", {is(0, AF_UNIX), has_bits(1, kSocketTypes, SOCK_SEQPACKET)});
+  // Two ends of one line, both of this process until it passes one on (umad/control_line.h).
+  filter.allow("socketpair", {is(0, AF_UNIX), has_bits(1, kSocketTypes, SOCK_SEQPACKET)});
   // Memory becomes code in no way.
   filter.allow("mmap", {has_bits(2, PROT_EXEC, 0)});
   filter.allow("mprotect", {has_bits(2, PROT_EXEC, 0)});

@@ -89,6 +89,22 @@ class ControlDoor : public model::Management {
   model::ApiResult<model::SwitchRepair> repair_switches() override {
     return carry([this] { return host_.repair_switches(); });
   }
+  model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override {
+    return carry([this] { return host_.list_ib_adapters(); });
+  }
+  model::ApiResult<model::IbAdapterStatus> add_ib_adapter(
+      const model::IbAdapter& adapter) override {
+    return carry([this, adapter] { return host_.add_ib_adapter(adapter); });
+  }
+  model::ApiResult<void> remove_ib_adapter(const std::string& name) override {
+    return carry([this, name] { return host_.remove_ib_adapter(name); });
+  }
+  model::ApiResult<model::IbFabric> ib_fabric() override {
+    return carry([this] { return host_.ib_fabric(); });
+  }
+  model::ApiResult<void> restart_infiniband() override {
+    return carry([this] { return host_.restart_infiniband(); });
+  }
   model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return carry([this] { return host_.vmkernel_configuration(); });
   }

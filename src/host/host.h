@@ -41,6 +41,7 @@
 #include "privsep/roce_port_note.h"
 #include "settings/config.h"
 #include "store/store.h"
+#include "subnet_host/host_infiniband.h"
 #include "worker/port_table.h"
 #include "worker/worker.h"
 
@@ -51,6 +52,7 @@ struct HostConfig {
   std::string config_file;                    // for status; empty: none
   KeptEstate* kept = nullptr;                 // outlives the host; null: nothing is kept
   std::optional<gid_t> vm_socket_group;       // resolved from config.vfio_user.group
+  std::optional<gid_t> umad_group;            // from config.infiniband.group
   privsep::SwitchMaker* switches = nullptr;   // of the host; outlives the Host; null: none
   privsep::MachineLooker* machine = nullptr;  // outlives the Host; null: devices are not read
   // With a cluster: how other threads reach the control thread.
@@ -190,6 +192,20 @@ class Host final : public model::Management, public metrics::MetricsSource {
     return network_->find_port_group(name);
   }
 
+  // ---- InfinibandManagement ----
+  model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override {
+    return infiniband_->list_ib_adapters();
+  }
+  model::ApiResult<model::IbAdapterStatus> add_ib_adapter(
+      const model::IbAdapter& adapter) override {
+    return infiniband_->add_ib_adapter(adapter);
+  }
+  model::ApiResult<void> remove_ib_adapter(const std::string& name) override {
+    return infiniband_->remove_ib_adapter(name);
+  }
+  model::ApiResult<model::IbFabric> ib_fabric() override { return infiniband_->ib_fabric(); }
+  model::ApiResult<void> restart_infiniband() override { return infiniband_->restart_infiniband(); }
+
   // ---- VmkernelManagement ----
   model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return vmkernel_->vmkernel_configuration();
@@ -276,6 +292,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> open_network();
   std::vector<std::string> attached_in(const std::string& vds);
   model::ApiResult<void> open_vmkernel();
+  model::ApiResult<void> open_infiniband();
   void tell_rules();  // sends the worker the rules for adapters from the settings
   worker::PortEvents port_events();
   void on_lost();
@@ -372,6 +389,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   NetworkWatch network_watch_;
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
+  std::unique_ptr<subnet_host::HostInfiniband> infiniband_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
   std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // that the worker was given

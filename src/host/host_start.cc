@@ -77,6 +77,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   host->tell_left_out();
   // In a cluster this host may have another name, and says so before switches are made.
   if (host->config_.cluster == nullptr) host->network_->apply();
+  host->infiniband_->begin(/*follows=*/false);
   return host;
 }
 
@@ -109,7 +110,8 @@ model::ApiResult<void> Host::build() {
   if (!made) return model::refuse(model::ApiErrorCode::kInternal, "the worker is not running");
   if (auto opened = open_machine(); !opened) return opened;
   if (auto opened = open_network(); !opened) return opened;
-  return open_vmkernel();
+  if (auto opened = open_vmkernel(); !opened) return opened;
+  return open_infiniband();
 }
 
 Host::Host(HostConfig config, std::function<void()> on_stop)
@@ -361,6 +363,19 @@ model::ApiResult<bool> Host::remove_ports(std::vector<model::AdapterName> names,
                          "Ask again.");
   }
   return *removed;
+}
+
+model::ApiResult<void> Host::open_infiniband() {
+  const settings::InfinibandConfig& wanted = config_.config.infiniband;
+  infiniband_ = std::make_unique<subnet_host::HostInfiniband>(
+      subnet_host::HostInfinibandConfig{
+          .host = network_->host(),
+          .address_seed = address_seed_,
+          .umad_socket = wanted.umad_socket,
+          .umad_access = {.mode = wanted.mode, .group = config_.umad_group},
+          .tell = [this](model::Event event) { tell(std::move(event)); }},
+      *store_);
+  return infiniband_->load();
 }
 
 }  // namespace paravane::host

@@ -217,6 +217,7 @@ void Host::begin() {
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);
+  infiniband_->begin(/*follows=*/true);
   adopted_.clear();
   inheritance_.reset();
   tell_cluster();

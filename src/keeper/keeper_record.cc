@@ -37,6 +37,7 @@ constexpr Tag kUid{1};
 constexpr Tag kGid{2};
 constexpr Tag kApiGroup{3};
 constexpr Tag kVmGroup{4};
+constexpr Tag kUmadGroup{5 | state::kMayBeSkipped};  // an older program has no such door
 
 // Of a child.
 constexpr Tag kPid{1};
@@ -127,6 +128,7 @@ void write(Writer& out, const settings::EngineAccount& account) {
   }
   write_group_id(out, kApiGroup, account.api_group);
   write_group_id(out, kVmGroup, account.vm_group);
+  write_group_id(out, kUmadGroup, account.umad_group);
 }
 
 settings::EngineAccount read_account(Reader in) {
@@ -138,6 +140,7 @@ settings::EngineAccount read_account(Reader in) {
   }
   account.api_group = read_group_id(in, kApiGroup);
   account.vm_group = read_group_id(in, kVmGroup);
+  account.umad_group = read_group_id(in, kUmadGroup);
   in.end();
   return account;
 }

@@ -36,7 +36,8 @@ KeeperRecord full_record() {
           .config_text = "[log]\nlevel = \"info\"\n",
           .account = {.user = settings::EngineAccount::User{.uid = 990, .gid = 991},
                       .api_group = 0,
-                      .vm_group = 992},
+                      .vm_group = 992,
+                      .umad_group = 993},
           .log_level = "debug",
           .told_ready = true,
           .engine = {.pid = 4711, .line = 8},
@@ -84,6 +85,7 @@ void expect_equal(const KeeperRecord& one, const KeeperRecord& other) {
   }
   EXPECT_EQ(one.account.api_group, other.account.api_group);
   EXPECT_EQ(one.account.vm_group, other.account.vm_group);
+  EXPECT_EQ(one.account.umad_group, other.account.umad_group);
   EXPECT_EQ(one.log_level, other.log_level);
   EXPECT_EQ(one.told_ready, other.told_ready);
   EXPECT_EQ(one.engine, other.engine);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/stable_hash.h"
+
 namespace paravane::model {
 namespace {
 
@@ -12,15 +14,6 @@ std::optional<std::uint8_t> hex_digit(char c) {
   if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
   if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
   return std::nullopt;
-}
-
-// FNV-1a: the same on every machine and in every version.
-std::uint64_t stable_hash(std::string_view text, unsigned attempt) {
-  std::uint64_t hash = 14695981039346656037u;
-  const auto add = [&hash](std::uint8_t byte) { hash = (hash ^ byte) * 1099511628211u; };
-  for (const char c : text) add(static_cast<std::uint8_t>(c));
-  for (unsigned i = 0; i < attempt; ++i) add(0);
-  return hash ^ (hash >> 32);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "model/api_error.h"
 #include "model/capture_management.h"
 #include "model/impairment_management.h"
+#include "model/infiniband_management.h"
 #include "model/machine_management.h"
 #include "model/network_management.h"
 #include "model/stats.h"
@@ -26,7 +27,8 @@ class Management : public NetworkManagement,
                    public ImpairmentManagement,
                    public MachineManagement,
                    public CaptureManagement,
-                   public VmkernelManagement {
+                   public VmkernelManagement,
+                   public InfinibandManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

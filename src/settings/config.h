@@ -29,6 +29,14 @@ struct ApiConfig {
   unsigned threads = 4;
 };
 
+// The door for programs that use virtual InfiniBand adapters: opensm, ibstat. It is there while
+// there is an adapter.
+struct InfinibandConfig {
+  std::filesystem::path umad_socket = "/run/paravane/umad.sock";
+  mode_t mode = 0660;
+  std::string group;  // empty: the daemon's own
+};
+
 struct VfioUserConfig {
   std::filesystem::path socket_dir = "/run/paravane/vm";
   mode_t mode = 0660;
@@ -129,6 +137,7 @@ struct Config {
   std::filesystem::path state_dir = "/var/lib/paravane";
   ApiConfig api;
   VfioUserConfig vfio_user;
+  InfinibandConfig infiniband;
   SandboxConfig sandbox;
   ClusterConfig cluster;
   ChannelConfig channel;

@@ -31,6 +31,13 @@ void read_api(TomlReader reader, ApiConfig& api) {
   reader.finish();
 }
 
+void read_infiniband(TomlReader reader, InfinibandConfig& infiniband) {
+  reader.file_path("umad_socket", infiniband.umad_socket);
+  reader.file_mode("mode", infiniband.mode);
+  reader.text("group", infiniband.group);
+  reader.finish();
+}
+
 void read_vfio_user(TomlReader reader, VfioUserConfig& vfio_user) {
   reader.file_path("socket_directory", vfio_user.socket_dir);
   reader.file_mode("mode", vfio_user.mode);
@@ -153,6 +160,7 @@ Config read_all(TomlReader& root) {
   Config config;
   read_state(root.sub_table("state"), config);
   read_api(root.sub_table("api"), config.api);
+  read_infiniband(root.sub_table("infiniband"), config.infiniband);
   read_vfio_user(root.sub_table("vfio_user"), config.vfio_user);
   read_sandbox(root.sub_table("sandbox"), config.sandbox);
   read_cluster(root.sub_table("cluster"), config.cluster);

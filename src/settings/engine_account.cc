@@ -60,6 +60,9 @@ Result<EngineAccount> find_engine_account(const Config& config) {
   if (!api_group) return std::unexpected(api_group.error());
   const auto vm_group = find_group(config.vfio_user.group, "vfio_user.group");
   if (!vm_group) return std::unexpected(vm_group.error());
+  const auto umad_group = find_group(config.infiniband.group, "infiniband.group");
+  if (!umad_group) return std::unexpected(umad_group.error());
+  account.umad_group = *umad_group;
   account.api_group = *api_group;
   account.vm_group = *vm_group;
   return account;

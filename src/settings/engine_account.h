@@ -24,6 +24,7 @@ struct EngineAccount {
   // The groups of the API's socket and of the VMs' sockets; nullopt: the user's own group.
   std::optional<gid_t> api_group;
   std::optional<gid_t> vm_group;
+  std::optional<gid_t> umad_group;  // of the door for programs that use InfiniBand adapters
 };
 
 // Errors: kInvalidArgument (no such user or group, or root; with the remedy).

@@ -24,6 +24,8 @@ constexpr std::array kKinds = {
          "delete the port group with: paravane portgroup delete {}"},
     Kind{"document/vmknic", "VMkernel interface",
          "remove the interface with: paravane network ip interface remove -i {}"},
+    Kind{"document/ib_adapter", "InfiniBand adapter",
+         "remove the adapter with: paravane infiniband adapter remove {}"},
     Kind{"document/setting", "setting",
          "change the setting with: paravane system settings advanced set -o {} (-i or -s with a "
          "value)"},

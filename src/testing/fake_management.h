@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/adapter_name.h"
+#include "model/ib_device.h"
 #include "model/management.h"
 
 namespace paravane {
@@ -357,6 +358,56 @@ class FakeManagement final : public model::Management {
     return {};
   }
 
+  model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override {
+    if (fault) return std::unexpected(*fault);
+    std::vector<model::IbAdapterStatus> list;
+    for (const auto& [name, adapter] : ib_adapters) list.push_back(adapter);
+    return list;
+  }
+  // Its ports have no subnet manager yet.
+  model::ApiResult<model::IbAdapterStatus> add_ib_adapter(
+      const model::IbAdapter& adapter) override {
+    if (fault) return std::unexpected(*fault);
+    for (const auto& [name, known] : ib_adapters) {
+      if (name != adapter.name && known.adapter.bus != adapter.bus) continue;
+      return model::refuse(model::ApiErrorCode::kExists,
+                           "InfiniBand adapter " + name + " has that name or bus");
+    }
+    const auto device = model::find_ib_device(adapter.device);
+    if (!device) return model::refuse(model::ApiErrorCode::kInternal, "unknown device");
+    model::IbAdapterStatus status{.adapter = adapter,
+                                  .description = std::string(device->description),
+                                  .guid = kIbGuid + (std::uint64_t{adapter.bus} << 8U)};
+    for (std::uint32_t number = 1; number <= device->ports; ++number) {
+      status.ports.push_back({.number = number,
+                              .guid = status.guid + number,
+                              .state = model::IbPortState::kInitializing,
+                              .rate_gbps = device->rate_gbps,
+                              .mtu = device->mtu,
+                              .partitions = {0xffff},
+                              .problem = "no subnet manager"});
+    }
+    return ib_adapters[adapter.name] = std::move(status);
+  }
+  model::ApiResult<void> remove_ib_adapter(const std::string& name) override {
+    if (fault) return std::unexpected(*fault);
+    if (ib_adapters.erase(name) != 0) return {};
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         "InfiniBand adapter " + name + " does not exist");
+  }
+  model::ApiResult<model::IbFabric> ib_fabric() override {
+    if (fault) return std::unexpected(*fault);
+    return fabric;
+  }
+  model::ApiResult<void> restart_infiniband() override {
+    if (fault) return std::unexpected(*fault);
+    ++ib_restarts;
+    return {};
+  }
+
+  std::map<std::string, model::IbAdapterStatus> ib_adapters;
+  model::IbFabric fabric;
+  unsigned ib_restarts = 0;
   std::map<std::string, model::VmStatus> vms;
   model::VmkernelConfiguration configuration;
   std::vector<model::CapturePackets> captures;
@@ -372,6 +423,7 @@ class FakeManagement final : public model::Management {
   std::optional<model::ApiError> fault;  // the answer to everything
 
  private:
+  static constexpr std::uint64_t kIbGuid = 0x0250560001a20000;
   static bool is_attached(const model::VmStatus& vm) {
     return std::ranges::any_of(vm.adapters, [](const model::AdapterStatus& adapter) {
       return adapter.state != model::VmState::kDetached;

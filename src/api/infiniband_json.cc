@@ -1,0 +1,211 @@
+#include "api/infiniband_json.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "json/json_reader.h"
+
+namespace paravane::api {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kGuidDigits = 16;
+constexpr std::size_t kPartitionDigits = 4;
+
+std::string guid_text(std::uint64_t guid) {
+  return fmt::format("0x{:016x}", guid);
+}
+
+// "0x" and as many digits as the value has.
+std::optional<std::uint64_t> parse_hex(std::string_view text, std::size_t digits) {
+  if (!text.starts_with("0x") || text.size() != 2 + digits) return std::nullopt;
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + 2, end, value, 16);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+std::uint64_t need_guid(JsonReader& reader, const char* key) {
+  const auto guid = parse_hex(reader.need_text(key), kGuidDigits);
+  if (!guid) reader.complain(key, "must be a GUID, such as 0x0250560001a2b301");
+  return guid.value_or(0);
+}
+
+model::IbPortState need_port_state(JsonReader& reader, const char* key) {
+  const auto state = model::parse_ib_port_state(reader.need_text(key));
+  if (!state) reader.complain(key, "must be the state of a port, such as Active");
+  return state.value_or(model::IbPortState::kUnknown);
+}
+
+std::vector<std::uint16_t> read_partitions(JsonReader& reader, const char* key) {
+  std::vector<std::uint16_t> partitions;
+  const json* array = reader.array(key);
+  if (array == nullptr) return partitions;
+  for (const json& element : *array) {
+    const auto partition = element.is_string()
+                               ? parse_hex(element.get_ref<const std::string&>(), kPartitionDigits)
+                               : std::nullopt;
+    if (!partition) {
+      reader.complain(key, "must be partition keys, such as 0x7fff");
+      break;
+    }
+    partitions.push_back(static_cast<std::uint16_t>(*partition));
+  }
+  return partitions;
+}
+
+model::IbAdapter read_ib_adapter(JsonReader& reader) {
+  return {.name = reader.need_text("name"),
+          .device = reader.need_text("device"),
+          .bus = reader.need_u32("bus")};
+}
+
+Result<model::IbAdapter> checked(model::IbAdapter adapter) {
+  if (Status good = model::check_ib_adapter(adapter); !good) return std::unexpected(good.error());
+  return adapter;
+}
+
+template <typename T>
+void read_elements(JsonReader& reader, const char* key, Result<T> (*read)(const json&),
+                   std::vector<T>& list) {
+  const json* array = reader.array(key);
+  if (array == nullptr) return reader.complain(key, "is missing");
+  for (const json& element : *array) {
+    Result<T> one = read(element);
+    if (!one) return reader.complain(key, one.error().message);
+    list.push_back(std::move(*one));
+  }
+}
+
+template <typename T>
+json elements_json(const std::vector<T>& list) {
+  json array = json::array();
+  for (const T& one : list) array.push_back(to_json(one));
+  return array;
+}
+
+}  // namespace
+
+json to_json(const model::IbAdapter& adapter) {
+  return {{"name", adapter.name}, {"device", adapter.device}, {"bus", adapter.bus}};
+}
+
+json to_json(const model::IbPort& port) {
+  json partitions = json::array();
+  for (const std::uint16_t key : port.partitions) {
+    partitions.push_back(fmt::format("0x{:04x}", key));
+  }
+  return {{"number", port.number},
+          {"guid", guid_text(port.guid)},
+          {"state", model::to_string(port.state)},
+          {"rate_gbps", port.rate_gbps},
+          {"lid", port.lid},
+          {"sm_lid", port.sm_lid},
+          {"is_sm", port.is_sm},
+          {"mtu", port.mtu},
+          {"partitions", std::move(partitions)},
+          {"problem", port.problem}};
+}
+
+json to_json(const model::IbAdapterStatus& status) {
+  json value = to_json(status.adapter);
+  value["description"] = status.description;
+  value["guid"] = guid_text(status.guid);
+  value["ports"] = elements_json(status.ports);
+  return value;
+}
+
+json to_json(const model::IbLink& link) {
+  return {{"port", link.port},
+          {"peer", link.peer},
+          {"state", model::to_string(link.state)},
+          {"sent_packets", link.sent_packets},
+          {"received_packets", link.received_packets},
+          {"sent_bytes", link.sent_bytes},
+          {"received_bytes", link.received_bytes},
+          {"dropped", link.dropped}};
+}
+
+json to_json(const model::IbFabric& fabric) {
+  const bool has_switch = fabric.switch_guid != 0;
+  return {{"host", fabric.host},
+          {"switch_guid", has_switch ? json(guid_text(fabric.switch_guid)) : json(nullptr)},
+          {"switch_lid", fabric.switch_lid},
+          {"sm_lid", fabric.sm_lid},
+          {"links", elements_json(fabric.links)}};
+}
+
+Result<model::IbAdapter> ib_adapter_from_json(const json& value) {
+  JsonReader reader(value, "adapter");
+  model::IbAdapter adapter = read_ib_adapter(reader);
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  return checked(std::move(adapter));
+}
+
+Result<model::IbAdapter> kept_ib_adapter_from_json(const json& value) {
+  JsonReader reader(value, "adapter");
+  model::IbAdapter adapter = read_ib_adapter(reader);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return checked(std::move(adapter));
+}
+
+Result<model::IbPort> ib_port_from_json(const json& value) {
+  JsonReader reader(value, "port");
+  model::IbPort port{.number = reader.need_u32("number"),
+                     .guid = need_guid(reader, "guid"),
+                     .state = need_port_state(reader, "state"),
+                     .rate_gbps = reader.need_u32("rate_gbps"),
+                     .lid = reader.need_u32("lid"),
+                     .sm_lid = reader.need_u32("sm_lid"),
+                     .is_sm = reader.boolean("is_sm").value_or(false),
+                     .mtu = reader.need_u32("mtu"),
+                     .partitions = read_partitions(reader, "partitions"),
+                     .problem = reader.text("problem").value_or("")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return port;
+}
+
+Result<model::IbAdapterStatus> ib_adapter_status_from_json(const json& value) {
+  JsonReader reader(value, "adapter");
+  model::IbAdapterStatus status{.adapter = read_ib_adapter(reader),
+                                .description = reader.text("description").value_or(""),
+                                .guid = need_guid(reader, "guid")};
+  read_elements(reader, "ports", ib_port_from_json, status.ports);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return status;
+}
+
+Result<model::IbLink> ib_link_from_json(const json& value) {
+  JsonReader reader(value, "link");
+  model::IbLink link{.port = reader.need_u32("port"),
+                     .peer = reader.need_text("peer"),
+                     .state = need_port_state(reader, "state"),
+                     .sent_packets = reader.need_number("sent_packets"),
+                     .received_packets = reader.need_number("received_packets"),
+                     .sent_bytes = reader.need_number("sent_bytes"),
+                     .received_bytes = reader.need_number("received_bytes"),
+                     .dropped = reader.need_number("dropped")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return link;
+}
+
+Result<model::IbFabric> ib_fabric_from_json(const json& value) {
+  JsonReader reader(value, "fabric");
+  model::IbFabric fabric{.host = reader.need_text("host")};
+  if (!reader.is_null("switch_guid")) fabric.switch_guid = need_guid(reader, "switch_guid");
+  fabric.switch_lid = reader.need_u32("switch_lid");
+  fabric.sm_lid = reader.need_u32("sm_lid");
+  read_elements(reader, "links", ib_link_from_json, fabric.links);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return fabric;
+}
+
+}  // namespace paravane::api

@@ -1,0 +1,251 @@
+#include "subnet_host/host_infiniband.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/infiniband_json.h"
+#include "base/socket_use.h"
+#include "base/unix_listener.h"
+#include "model/ib_device.h"
+#include "subnet_host/port_status.h"
+
+namespace paravane::subnet_host {
+namespace {
+
+using model::ApiErrorCode;
+using model::ApiResult;
+
+constexpr const char* kAdapterKind = "ib_adapter";  // of documents in the store
+// As operators call them (LeftOut::kind).
+constexpr std::string_view kAdapterWord = "InfiniBand adapter";
+constexpr const char* kListAdapters =
+    "List the InfiniBand adapters with: paravane infiniband adapter list";
+
+std::unexpected<model::ApiError> thread_is_busy() {
+  return model::refuse(ApiErrorCode::kBusy,
+                       "the InfiniBand subnet's thread did not respond in time", "Try again.");
+}
+
+std::unexpected<model::ApiError> no_such_adapter(const std::string& name) {
+  return model::refuse(ApiErrorCode::kNotFound,
+                       fmt::format("there is no InfiniBand adapter {}", name), kListAdapters);
+}
+
+subnet::Speed speed_of(std::uint32_t rate_gbps) {
+  if (rate_gbps >= 40) return subnet::Speed::kQuad;
+  return rate_gbps >= 20 ? subnet::Speed::kDouble : subnet::Speed::kSingle;
+}
+
+// REQUIRES: a device of the table.
+subnet::AdapterModel model_of(const model::IbAdapter& adapter) {
+  const model::IbDevice device = *model::find_ib_device(adapter.device);
+  return {.name = std::string(device.name),
+          .device_id = device.pci_device,
+          .ports = static_cast<std::uint8_t>(device.ports),
+          .speed = speed_of(device.rate_gbps),
+          .mtu = device.mtu > 2048 ? wire::infiniband::Mtu::k4096 : wire::infiniband::Mtu::k2048,
+          .partitions = static_cast<std::uint16_t>(device.partitions)};
+}
+
+}  // namespace
+
+HostInfiniband::HostInfiniband(HostInfinibandConfig config, store::Store& store)
+    : config_(std::move(config)), store_(store) {}
+
+HostInfiniband::~HostInfiniband() {
+  end_thread();
+}
+
+ApiResult<void> HostInfiniband::load() {
+  const auto kept = store_.documents(kAdapterKind);
+  if (!kept) return std::unexpected(kept.error());
+  for (const auto& [name, value] : *kept) {
+    const auto adapter = api::kept_ib_adapter_from_json(value);
+    if (adapter && adapter->name == name) {
+      adapters_[name] = *adapter;
+    } else {
+      store_.leave_out(kAdapterKind, name,
+                       adapter ? "its name is " + adapter->name : adapter.error().message);
+    }
+  }
+  return {};
+}
+
+void HostInfiniband::begin(bool follows) {
+  const bool is_stale = look_at_socket(config_.umad_socket).use == SocketUse::kStale;
+  if (is_stale || (follows && !adapters_.empty())) ::unlink(config_.umad_socket.c_str());
+  for (const auto& [name, adapter] : adapters_) {
+    if (const auto made = make(adapter); !made) {
+      log_.error(std::chrono::steady_clock::now(), "InfiniBand adapter {}: {}", name,
+                 made.error().message);
+    }
+  }
+}
+
+// ---- The thread ----
+
+ApiResult<void> HostInfiniband::ensure_thread() {
+  if (thread_) return {};
+  auto started = SubnetThread::start({.host = config_.host, .switch_guid = guid_of("switch")});
+  if (!started) return model::refuse(ApiErrorCode::kInternal, started.error().message);
+  thread_ = std::move(*started);
+  auto opened = open_door();
+  if (!opened) end_thread();
+  return opened;
+}
+
+ApiResult<void> HostInfiniband::open_door() {
+  auto listener = listen_at(config_.umad_socket, SOCK_SEQPACKET, config_.umad_access);
+  if (!listener) return model::refuse(ApiErrorCode::kInternal, listener.error().message);
+  auto shared = std::make_shared<UniqueFd>(std::move(*listener));
+  const auto opened = thread_->ask(
+      [thread = thread_.get(), shared] { return thread->door().open(std::move(*shared)); });
+  if (!opened) return thread_is_busy();
+  if (!*opened) return model::refuse(ApiErrorCode::kInternal, opened->error().message);
+  return {};
+}
+
+void HostInfiniband::end_thread() {
+  if (!thread_) return;
+  thread_.reset();
+  ::unlink(config_.umad_socket.c_str());
+}
+
+std::uint64_t HostInfiniband::guid_of(const std::string& node) const {
+  return model::ib_guid_for_name(config_.address_seed + "/infiniband/" + node);
+}
+
+ApiResult<void> HostInfiniband::make(const model::IbAdapter& adapter) {
+  if (auto ready = ensure_thread(); !ready) return ready;
+  const std::uint64_t guid = guid_of("adapter " + adapter.name);
+  const auto made = thread_->ask([thread = thread_.get(), adapter, guid] {
+    return thread->subnet().add(adapter.name, model_of(adapter), guid) != nullptr;
+  });
+  if (!made) return thread_is_busy();
+  if (!*made)
+    return model::refuse(ApiErrorCode::kInternal,
+                         fmt::format("the subnet has no room for adapter {}", adapter.name));
+  return {};
+}
+
+// ---- InfinibandManagement ----
+
+ApiResult<std::vector<model::IbAdapterStatus>> HostInfiniband::list_ib_adapters() {
+  std::vector<model::IbAdapterStatus> list;
+  for (const auto& [name, adapter] : adapters_) {
+    auto status = status_of(adapter);
+    if (!status) return std::unexpected(status.error());
+    list.push_back(std::move(*status));
+  }
+  return list;
+}
+
+ApiResult<model::IbAdapterStatus> HostInfiniband::status_of(const model::IbAdapter& adapter) {
+  const model::IbAdapterStatus absent{.adapter = adapter};
+  if (!thread_) return absent;
+  const auto status = thread_->ask([thread = thread_.get(), adapter]() -> model::IbAdapterStatus {
+    const subnet::HostAdapter* node = thread->subnet().find(adapter.name);
+    if (node == nullptr) return {.adapter = adapter};
+    return subnet_host::status_of(adapter, *node);
+  });
+  if (!status) return thread_is_busy();
+  return *status;
+}
+
+ApiResult<void> HostInfiniband::check_room(const model::IbAdapter& adapter) const {
+  if (adapters_.contains(adapter.name)) {
+    return model::refuse(ApiErrorCode::kExists,
+                         fmt::format("InfiniBand adapter {} already exists", adapter.name),
+                         "Choose another name, or remove that adapter first.");
+  }
+  if (const auto known = store_.find_left_out(kAdapterWord, adapter.name)) {
+    return model::refuse(ApiErrorCode::kExists,
+                         fmt::format("the record of InfiniBand adapter {} is damaged: {}",
+                                     adapter.name, known->reason),
+                         known->remedy);
+  }
+  for (const auto& [name, other] : adapters_) {
+    if (other.bus != adapter.bus) continue;
+    return model::refuse(
+        ApiErrorCode::kExists,
+        fmt::format("PCI bus {} already has InfiniBand adapter {}", other.bus, name),
+        "Choose another bus.");
+  }
+  if (adapters_.size() >= model::kMaxIbAdapters) {
+    return model::refuse(
+        ApiErrorCode::kLimitReached,
+        fmt::format("the limit of {} InfiniBand adapters is reached", model::kMaxIbAdapters),
+        "Remove an InfiniBand adapter first.");
+  }
+  return {};
+}
+
+ApiResult<model::IbAdapterStatus> HostInfiniband::add_ib_adapter(const model::IbAdapter& adapter) {
+  if (auto room = check_room(adapter); !room) return std::unexpected(room.error());
+  if (auto made = make(adapter); !made) {
+    if (adapters_.empty()) end_thread();
+    return std::unexpected(made.error());
+  }
+  auto kept = store_.put_document(kAdapterKind, adapter.name, api::to_json(adapter));
+  if (!kept) {
+    thread_->ask([thread = thread_.get(), adapter] {
+      thread->remove(adapter.name);
+      return true;
+    });
+    if (adapters_.empty()) end_thread();
+    return std::unexpected(kept.error());
+  }
+  adapters_[adapter.name] = adapter;
+  tell("infiniband.adapter.added", adapter.name,
+       fmt::format("InfiniBand adapter {} ({}) was added", adapter.name, adapter.device));
+  return status_of(adapter);
+}
+
+ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
+  if (!adapters_.contains(name)) {
+    if (const auto known = store_.find_left_out(kAdapterWord, name))
+      return store_.erase_left_out(*known);
+    return no_such_adapter(name);
+  }
+  if (auto erased = store_.erase_document(kAdapterKind, name); !erased) return erased;
+  adapters_.erase(name);
+  if (adapters_.empty()) {
+    end_thread();
+  } else {
+    thread_->post([thread = thread_.get(), name] { thread->remove(name); });
+  }
+  tell("infiniband.adapter.removed", name, fmt::format("InfiniBand adapter {} was removed", name));
+  return {};
+}
+
+ApiResult<model::IbFabric> HostInfiniband::ib_fabric() {
+  if (!thread_) return model::IbFabric{.host = config_.host};
+  const auto fabric = thread_->ask(
+      [thread = thread_.get(), host = config_.host] { return fabric_of(host, thread->subnet()); });
+  if (!fabric) return thread_is_busy();
+  return *fabric;
+}
+
+ApiResult<void> HostInfiniband::restart_infiniband() {
+  end_thread();
+  for (const auto& [name, adapter] : adapters_) {
+    if (auto made = make(adapter); !made) return made;
+  }
+  tell("infiniband.restarted", {}, "the host's InfiniBand adapters were made anew");
+  return {};
+}
+
+void HostInfiniband::tell(const char* type, const std::string& adapter, std::string text) const {
+  if (!config_.tell) return;
+  model::Event event{.type = type, .text = std::move(text)};
+  if (!adapter.empty()) event.fields = {{"adapter", adapter}};
+  config_.tell(std::move(event));
+}
+
+}  // namespace paravane::subnet_host

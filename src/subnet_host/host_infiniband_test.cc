@@ -1,0 +1,210 @@
+#include "subnet_host/host_infiniband.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "testing/temp_dir.h"
+
+namespace paravane::subnet_host {
+namespace {
+
+using model::ApiErrorCode;
+using model::IbAdapter;
+using model::IbPortState;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class HostInfinibandTest : public testing::Test {
+ protected:
+  HostInfinibandTest() { start(); }
+
+  void start(bool follows = false) {
+    infiniband_.reset();
+    store_.reset();
+    auto store = store::Store::open(dir_ / "paravane.db");
+    ASSERT_TRUE(store);
+    store_ = std::move(*store);
+    infiniband_ = std::make_unique<HostInfiniband>(
+        HostInfinibandConfig{.host = "h1",
+                             .address_seed = "seed",
+                             .umad_socket = door(),
+                             .umad_access = {.mode = 0600, .group = {}},
+                             .tell =
+                                 [this](const model::Event& event) {
+                                   events_.push_back(event.type + ": " + event.text);
+                                 }},
+        *store_);
+    ASSERT_TRUE(infiniband_->load());
+    infiniband_->begin(follows);
+  }
+  std::filesystem::path door() const { return dir_ / "umad.sock"; }
+  bool has_door() const { return std::filesystem::exists(door()); }
+  std::vector<std::string> names() {
+    std::vector<std::string> names;
+    const auto list = infiniband_->list_ib_adapters();
+    if (!list) return {"?"};
+    for (const auto& status : *list) names.push_back(status.adapter.name);
+    return names;
+  }
+  static IbAdapter adapter(std::string name, std::uint32_t bus = 13,
+                           std::string device = "MT26428") {
+    return {.name = std::move(name), .device = std::move(device), .bus = bus};
+  }
+  template <typename T>
+  static ApiErrorCode code(const model::ApiResult<T>& result) {
+    return result ? ApiErrorCode{} : result.error().code;
+  }
+  bool connects() const {
+    const UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    door().native().copy(address.sun_path, sizeof address.sun_path - 1);
+    return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+           0;
+  }
+
+  TempDir dir_;
+  std::vector<std::string> events_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<HostInfiniband> infiniband_;
+};
+
+TEST_F(HostInfinibandTest, WithoutAnAdapterThereIsNoDoorAndNoSwitch) {
+  EXPECT_FALSE(has_door());
+  EXPECT_THAT(names(), IsEmpty());
+  const auto fabric = infiniband_->ib_fabric();
+  ASSERT_TRUE(fabric);
+  EXPECT_EQ(fabric->switch_guid, 0u);
+  EXPECT_THAT(fabric->links, IsEmpty());
+}
+
+TEST_F(HostInfinibandTest, AnAdapterHasItsPortsAndLinks) {
+  const auto added = infiniband_->add_ib_adapter(adapter("mlx4_0"));
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->description, "ConnectX IB QDR, PCIe 2.0 5.0GT/s");
+  ASSERT_THAT(added->ports, SizeIs(2));
+  EXPECT_EQ(added->ports[0].rate_gbps, 40u);
+  EXPECT_EQ(added->ports[0].guid, added->guid + 1);
+  EXPECT_EQ(added->guid >> 40, 0x025056u);
+  EXPECT_TRUE(has_door());
+  EXPECT_TRUE(connects());
+  struct stat file{};
+  ASSERT_EQ(::stat(door().c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777u, 0600u);
+  const auto fabric = infiniband_->ib_fabric();
+  ASSERT_TRUE(fabric);
+  ASSERT_THAT(fabric->links, SizeIs(2));
+  EXPECT_EQ(fabric->links[1].peer, "mlx4_0 port 2");
+  EXPECT_THAT(
+      events_,
+      ElementsAre("infiniband.adapter.added: InfiniBand adapter mlx4_0 (MT26428) was added"));
+}
+
+TEST_F(HostInfinibandTest, PortsWaitForASubnetManagerAndSayWhatToDo) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  // The links are trained in the thread's first turn.
+  for (int i = 0; i < 1000; ++i) {
+    const auto list = infiniband_->list_ib_adapters();
+    ASSERT_TRUE(list);
+    if (list->front().ports[0].state == IbPortState::kInitializing) {
+      EXPECT_THAT(list->front().ports[0].problem, HasSubstr("start opensm"));
+      return;
+    }
+  }
+  FAIL() << "the port is still down";
+}
+
+TEST_F(HostInfinibandTest, AdaptersAreThereAgainWithTheirGuids) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mthca0", 3, "MT25204")));
+  const auto before = infiniband_->list_ib_adapters();
+  start();
+  const auto after = infiniband_->list_ib_adapters();
+  ASSERT_TRUE(before && after);
+  ASSERT_THAT(*after, SizeIs(2));
+  EXPECT_EQ((*after)[0].guid, (*before)[0].guid);
+  EXPECT_EQ((*after)[1].guid, (*before)[1].guid);
+  EXPECT_NE((*after)[0].guid, (*after)[1].guid);
+  EXPECT_THAT((*after)[1].ports, SizeIs(1));
+  EXPECT_TRUE(connects());
+}
+
+// The file that a killed daemon, or an engine that was replaced, leaves behind.
+TEST_F(HostInfinibandTest, TheDoorIsMadeAnewOverWhatWasLeft) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  infiniband_.reset();
+  std::ofstream(door()).put('x');
+  start(/*follows=*/true);
+  EXPECT_TRUE(connects());
+}
+
+TEST_F(HostInfinibandTest, TheLastAdapterTakesTheDoorWithIt) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("b", 2)));
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("a"));
+  EXPECT_THAT(names(), ElementsAre("b"));
+  EXPECT_TRUE(has_door());
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("b"));
+  EXPECT_FALSE(has_door());
+  start();
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(HostInfinibandTest, RefusesWhatCannotBe) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0", 13)));
+  EXPECT_EQ(code(infiniband_->add_ib_adapter(adapter("mlx4_0", 14))), ApiErrorCode::kExists);
+  const auto taken = infiniband_->add_ib_adapter(adapter("mlx4_1", 13));
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().message, HasSubstr("PCI bus 13 already has InfiniBand adapter mlx4_0"));
+  EXPECT_EQ(code(infiniband_->remove_ib_adapter("mlx4_9")), ApiErrorCode::kNotFound);
+  for (std::uint32_t i = 1; i < model::kMaxIbAdapters; ++i)
+    ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("x" + std::to_string(i), 20 + i)));
+  EXPECT_EQ(code(infiniband_->add_ib_adapter(adapter("more", 99))), ApiErrorCode::kLimitReached);
+}
+
+TEST_F(HostInfinibandTest, ADoorThatCannotBeMadeLeavesNothing) {
+  std::filesystem::create_directory(door());
+  const auto added = infiniband_->add_ib_adapter(adapter("mlx4_0"));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message, HasSubstr(door().string()));
+  EXPECT_THAT(names(), IsEmpty());
+  start();
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(HostInfinibandTest, ADamagedRecordIsLeftOutAndCanBeRemoved) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  ASSERT_TRUE(store_->put_document("ib_adapter", "mlx4_0", {{"name", "mlx4_0"}}));
+  start();
+  EXPECT_THAT(names(), IsEmpty());
+  ASSERT_THAT(store_->left_out(), SizeIs(1));
+  EXPECT_EQ(store_->left_out()[0].kind, "InfiniBand adapter");
+  const auto again = infiniband_->add_ib_adapter(adapter("mlx4_0"));
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("is damaged"));
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("mlx4_0"));
+  EXPECT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+}
+
+TEST_F(HostInfinibandTest, ARestartMakesAllAdaptersAnew) {
+  EXPECT_TRUE(infiniband_->restart_infiniband());
+  EXPECT_FALSE(has_door());
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  ASSERT_TRUE(infiniband_->restart_infiniband());
+  EXPECT_THAT(names(), ElementsAre("mlx4_0"));
+  EXPECT_TRUE(connects());
+}
+
+}  // namespace
+}  // namespace paravane::subnet_host

@@ -1,0 +1,16 @@
+// What an operator is told of the subnet's nodes, as values of model/infiniband.h.
+//
+// The subnet's thread only.
+
+#pragma once
+
+#include "model/infiniband.h"
+#include "subnet/subnet.h"
+
+namespace paravane::subnet_host {
+
+// `adapter`: as it was added.
+model::IbAdapterStatus status_of(const model::IbAdapter& adapter, const subnet::HostAdapter& node);
+model::IbFabric fabric_of(const std::string& host, const subnet::Subnet& subnet);
+
+}  // namespace paravane::subnet_host

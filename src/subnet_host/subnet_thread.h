@@ -1,0 +1,74 @@
+// SubnetThread: the thread that owns this host's part of an InfiniBand subnet: its switch, its
+// adapters and the umad door. There is none before the first adapter is added.
+//
+// It sleeps until a packet, a program at the door, a message or a deadline needs it, and it never
+// touches what the worker owns: an RDMA guest's work does not wait for it.
+//
+// post() and ask() may be called from any thread; what they are given runs on this one.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/event_loop.h"
+#include "base/mailbox.h"
+#include "base/result.h"
+#include "base/timers.h"
+#include "base/turn_clock.h"
+#include "subnet/subnet.h"
+#include "umad/umad_door.h"
+
+namespace paravane::subnet_host {
+
+struct SubnetThreadConfig {
+  std::string host;  // its name, which its nodes tell
+  std::uint64_t switch_guid = 0;
+};
+
+class SubnetThread {
+ public:
+  // The thread runs from here on. Errors: kIo.
+  static Result<std::unique_ptr<SubnetThread>> start(const SubnetThreadConfig& config);
+  // Ends the thread, and with it the subnet.
+  ~SubnetThread();
+  SubnetThread(const SubnetThread&) = delete;
+  SubnetThread& operator=(const SubnetThread&) = delete;
+
+  // ---- Any thread ----
+  bool post(Mailbox::Message message) { return mailbox_.post(std::move(message)); }
+  // See Mailbox::ask().
+  template <typename Function>
+  auto ask(Function function) {
+    return mailbox_.ask(std::move(function), kAskLimit);
+  }
+
+  // ---- Its own thread only: from messages ----
+  subnet::Subnet& subnet() { return subnet_; }
+  umad::UmadDoor& door() { return door_; }
+  // Its links and lines end first.
+  void remove(const std::string& adapter);
+
+ private:
+  static constexpr std::chrono::milliseconds kAskLimit{5000};
+
+  SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<EventLoop> loop);
+  void run();
+  // How long to sleep; zero: not at all.
+  std::optional<Duration> rest(bool is_busy);
+
+  std::unique_ptr<EventLoop> loop_;
+  Mailbox mailbox_;
+  TimerQueue timers_;
+  TurnClock clock_;
+  subnet::Subnet subnet_;
+  umad::UmadDoor door_;
+  bool stopping_ = false;  // its own thread
+  std::thread thread_;     // last: starts when everything else is there
+};
+
+}  // namespace paravane::subnet_host
