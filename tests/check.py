@@ -24,7 +24,7 @@ ON_DEMAND = [stages.mutants]  # --only: the better part of an hour
 # Side by side. `release` stands in the first lane since it computes: the others need what it builds.
 COMPUTING = [stages.house, stages.release, stages.sanitizers, stages.fuzz, stages.threads, stages.unit, stages.tidy,
              stages.coverage, stages.mutants]
-HOSTS = [stages.cluster]
+HOSTS = [stages.cluster, stages.infiniband]
 GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.guests_backports, stages.packages,
           stages.releases]
 # When all of these have ended: six guests keep every processor busy, and none of theirs may wait a second; and a page
@@ -32,7 +32,7 @@ GUESTS = [stages.lab, stages.qtest, stages.guests, stages.guests_trixie, stages.
 AFTERWARDS = [stages.chaos, stages.speed, stages.conformance]
 
 SHIPPED = [stages.release]
-NEEDS = {stages.cluster: SHIPPED, stages.unit: SHIPPED, stages.speed: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
+NEEDS = {stages.cluster: SHIPPED, stages.infiniband: SHIPPED, stages.unit: SHIPPED, stages.speed: SHIPPED, stages.qtest: SHIPPED + [stages.lab]}
 NEEDS |= {stage: SHIPPED + [stages.lab] for stage in (stages.guests, stages.guests_trixie, stages.guests_backports, stages.releases,
                                                            stages.chaos)}
 

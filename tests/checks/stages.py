@@ -37,20 +37,20 @@ def release(stage):
 def unit(stage):
     """Unit tests and benchmarks built as what is shipped; by default they run under sanitizers."""
     if stage.build("release"):
-        stage.unit_tests("release", "-LE", "suite|cluster")
+        stage.unit_tests("release", "-LE", "suite|cluster|infiniband")
 
 
 def sanitizers(stage):
     """Unit, conformance and CVE tests, and process tests with --all, under address and undefined-behaviour sanitizers, clang 19."""
     if stage.build("asan+ubsan"):
-        others = "cluster" if stage.options.all or stage.options.k else "cluster|process"
+        others = "cluster|infiniband" if stage.options.all or stage.options.k else "cluster|infiniband|process"
         stage.unit_tests("asan+ubsan", "-LE", others, env={"ASAN_OPTIONS": "detect_leaks=1"})
 
 
 def threads(stage):
     """What has threads, under the thread sanitizer."""
     # Not tests/cve: its guests race with themselves, which is what it is about.
-    rooms = "base", "guestmem", "privsep", "http", "worker", "metrics", "cluster", "keeper", "host", "daemon"
+    rooms = "base", "guestmem", "privsep", "http", "worker", "metrics", "cluster", "keeper", "subnet_host", "host", "daemon"
     targets = [f"paravane_{room}_test" for room in rooms] + ["paravane_conformance_test"]
     if stage.build("tsan", *targets, "driver_seeds", "driver_replay"):
         # Hostile drivers, with the seeds and with what the stage `fuzz` has found since.
@@ -66,7 +66,7 @@ def threads(stage):
             if stage.is_wanted(pair[0])])
 
 
-HOST_PROGRAMS = "paravaned", "paravane", "paravane-wire"
+HOST_PROGRAMS = "paravaned", "paravane", "paravane-wire", "paravane_libibumad"
 GUEST_PROGRAMS = "paravane-verify", "paravane-hoard", "paravane-interrupted", "paravane-tally", "paravane-many", "paravane-switch", "paravane-machine"
 
 
@@ -100,6 +100,12 @@ def cluster(stage):
         # Two at a time: beside guests four had so little of the processors that what is bounded in time was late.
         usual = [] if stage.options.all or stage.options.k else ["-LE", "long"]
         stage.ctest("release", "-L", "cluster", *usual, "--timeout", "600", "-j2")
+
+
+def infiniband(stage):
+    """Virtual InfiniBand adapters under Debian's opensm, infiniband-diags and ibsim."""
+    if has_programs(stage, *HOST_PROGRAMS):
+        stage.ctest("release", "-L", "infiniband", "-j2")
 
 
 def tidy(stage):

@@ -1,0 +1,150 @@
+"""A subnet with Debian's opensm: adapters of each model, ports that become Active, and what is said
+without a manager."""
+import pathlib
+import re
+import unittest
+
+from fabric_rig import FabricTest
+from rig import wait_for
+
+# Table 2 of Mellanox's guide, with what its chapters 4.4.2.4 and 4.4.2.5 say: ports, Gbit/s, MTU, partitions.
+MODELS = {"MT25408": (2, 10, 4096, 128), "MT25418": (2, 20, 4096, 128), "MT26418": (2, 20, 4096, 128), "MT26428": (2, 40, 4096, 128),
+          "MT25204": (1, 20, 2048, 64), "MT25208": (2, 20, 2048, 64), "MT25208-MF": (2, 20, 2048, 64)}
+
+
+class Adapters(FabricTest):
+    """Guide, 2: each model of table 2."""
+
+    ADAPTERS = {f"hca{number}": model for number, model in enumerate(MODELS)}
+
+    def test_2_each_model_has_its_ports_rate_mtu_and_partitions(self):
+        self.manager(partitions="Default=0x7fff,ipoib,mtu=4 : ALL=full;\n")
+        active = self.wait_active()
+        told = self.tool("ibstat")
+        for name, model in self.ADAPTERS.items():
+            ports, rate, mtu, partitions = MODELS[model]
+            self.assertEqual(len([key for key in active if key[0] == name]), ports, model)
+            block = told.split(f"CA '{name}'")[1].split("CA '")[0]
+            self.assertIn(f"CA type: {model}\n", block)
+            self.assertIn(f"Number of ports: {ports}\n", block)
+            self.assertEqual(re.findall(r"Rate: (\d+)", block), [str(rate)] * ports, model)
+            for number in range(1, ports + 1):
+                port = active[name, number]
+                info = self.tool("smpquery", "portinfo", port["lid"], number)
+                self.assertRegex(info, rf"MtuCap:\.+{mtu}\n")
+                self.assertRegex(info, rf"NeighborMTU:\.+{mtu}\n")
+                node = self.tool("smpquery", "nodeinfo", port["lid"])
+                self.assertRegex(node, rf"PartCap:\.+{partitions}\n")
+                self.assertRegex(node, rf"NumPorts:\.+{ports}\n")
+
+    def test_1_they_are_found_again_by_a_daemon_that_starts_anew(self):
+        before = {name: port["guid"] for name, port in self.ports().items()}
+        self.stop(self.daemon)
+        self.daemon = self.start()
+        self.assertEqual({name: port["guid"] for name, port in self.ports().items()}, before)
+
+    def test_3_one_that_is_removed_is_gone_from_the_subnet(self):
+        self.manager()
+        self.wait_active("hca0")
+        self.cli("infiniband", "adapter", "remove", "hca1")
+        self.assertNotIn("hca1", self.tool("ibstat", "-l"))
+        wait_for(lambda: not any("hca1" in end[0] for link in self.links() for end in link), "the adapter to leave the subnet")
+        for name in list(self.ADAPTERS):
+            self.cli("infiniband", "adapter", "remove", name, check=False)
+        self.assertFalse(self.door.exists())
+        self.assertNotIn("subnet", self.threads())
+
+    def threads(self):
+        engine = self.engine(self.daemon)
+        return {(entry / "comm").read_text().strip() for entry in pathlib.Path(f"/proc/{engine}/task").iterdir()}
+
+
+class SubnetUp(FabricTest):
+    """Guide, 4.4.1: the subnet needs a manager."""
+
+    def test_1_without_a_manager_nothing_is_up_and_the_table_says_what_to_do(self):
+        for port in self.ports().values():
+            self.assertEqual((port["state"], port["lid"]), ("Initializing", 0))
+            self.assertIn("no subnet manager has set this port up: start opensm", port["problem"])
+        told = self.tool("ibstat")
+        self.assertEqual(re.findall(r"State: (\w+)", told), ["Initializing"] * 2)
+        self.assertNotEqual(self.tool("sminfo", check=False).returncode, 0)
+
+    def test_2_opensm_brings_it_up(self):
+        manager = self.manager()
+        ports = self.wait_active()
+        wait_for(lambda: "SUBNET UP" in self.manager_log(), "SUBNET UP in opensm's log")
+        self.assertTrue(all(port["lid"] > 0 and not port.get("problem") for port in ports.values()), ports)
+        self.assertEqual({port["sm_lid"] for port in ports.values()}, {ports["mlx4_0", 1]["lid"]})
+        self.assertTrue(ports["mlx4_0", 1]["is_sm"])
+        self.assertIsNone(manager.poll())
+
+    def test_3_a_port_that_is_disabled_and_enabled_comes_back(self):
+        self.manager()
+        ports = self.wait_active()
+        switch = re.search(r'"S-(\w+)"\t.*lid (\d+)', self.tool("ibnetdiscover"))[2]
+        self.tool("ibportstate", switch, 2, "disable")
+        wait_for(lambda: self.ports()["mlx4_0", 2]["state"] == "Down", "the port to be down")
+        self.assertEqual(self.ports()["mlx4_0", 2]["problem"], "the link is down")
+        self.tool("ibportstate", switch, 2, "enable")
+        again = self.wait_active()
+        self.assertEqual(again["mlx4_0", 2]["lid"], ports["mlx4_0", 2]["lid"])
+
+    def test_4_opensm_lives_on_when_the_daemon_starts_anew(self):
+        manager = self.manager()
+        self.wait_active()
+        self.stop(self.daemon)
+        self.daemon = self.start()
+        self.wait_active()
+        self.assertIsNone(manager.poll())
+
+    def test_5_opensm_lives_on_when_the_engine_is_replaced(self):
+        manager = self.manager()
+        self.wait_active()
+        self.cli("daemon", "upgrade")
+        self.wait_active()
+        self.tool("sminfo")
+        self.assertIsNone(manager.poll())
+
+    def test_6_a_restart_of_infiniband_brings_all_ports_up_again(self):
+        self.manager()
+        self.wait_active()
+        self.cli("infiniband", "restart")
+        self.wait_active()
+
+
+class Managers(FabricTest):
+    """Two managers at two ports: one is the master, the other takes over."""
+
+    ADAPTERS = {"mlx4_0": "MT26428", "mlx4_1": "MT26428"}
+    # What paravane's own opensm.conf has.
+    QUICK = "sminfo_polling_timeout 1000\npolling_retry_number 2\n"
+
+    def test_1_the_other_is_master_when_the_master_is_killed(self):
+        ports = self.ports()
+        first = self.manager("first", int(ports["mlx4_0", 1]["guid"], 16), 5, self.QUICK)
+        self.wait_active()
+        self.manager("second", int(ports["mlx4_1", 1]["guid"], 16), 3, self.QUICK)
+        wait_for(lambda: "STANDBY" in self.manager_log("second"), "the second to be a standby")
+        self.assertIn("SMINFO_MASTER", self.tool("sminfo"))
+        first.kill()
+        lid = self.ports()["mlx4_1", 1]["lid"]
+        wait_for(lambda: all(port["sm_lid"] == lid for port in self.ports().values()), "the second to be the master", 8)
+        told = self.tool("sminfo")
+        self.assertIn("SMINFO_MASTER", told)
+        self.assertIn(f"sm lid {lid} ", told)
+        self.assertFalse(self.ports()["mlx4_0", 1]["is_sm"])
+        self.wait_active()
+
+    def test_2_one_with_a_higher_priority_takes_over(self):
+        ports = self.ports()
+        self.manager("first", int(ports["mlx4_0", 1]["guid"], 16), 3, self.QUICK)
+        self.wait_active()
+        self.manager("second", int(ports["mlx4_1", 1]["guid"], 16), 9, self.QUICK)
+        lid = self.ports()["mlx4_1", 1]["lid"]
+        wait_for(lambda: f"sm lid {lid} " in self.tool("sminfo"), "the second to be the master")
+        self.wait_active()
+
+
+if __name__ == "__main__":
+    unittest.main()
