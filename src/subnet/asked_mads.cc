@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/infiniband/mad.h"
+#include "wire/roce/header_at.h"
+
 namespace paravane::subnet {
 
 bool AskedMads::add(std::uint64_t transaction, AskedMad asked, Instant now) {
@@ -11,41 +14,48 @@ bool AskedMads::add(std::uint64_t transaction, AskedMad asked, Instant now) {
   const Instant due = now + std::max(asked.timeout, kShortest);
   asked_.emplace(transaction, Entry{.asked = std::move(asked), .due = due});
   ++waiting;
-  deadlines_.push({.due = due, .transaction = transaction});
+  deadlines_.insert({.due = due, .transaction = transaction});
   return true;
 }
 
-std::optional<AskedMad> AskedMads::take(std::uint64_t transaction) {
+std::optional<AskedMad> AskedMads::take(std::uint64_t transaction, std::uint8_t management_class) {
   const auto found = asked_.find(transaction);
   if (found == asked_.end()) return std::nullopt;
-  AskedMad asked = std::move(found->second.asked);
-  asked_.erase(found);
+  const auto header = wire::roce::header_at<wire::infiniband::MadHeader>(found->second.asked.mad);
+  if (header.management_class != management_class) return std::nullopt;
+  return remove(found);
+}
+
+AskedMad AskedMads::remove(Asked::iterator at) {
+  deadlines_.erase({.due = at->second.due, .transaction = at->first});
+  AskedMad asked = std::move(at->second.asked);
+  asked_.erase(at);
   drop_one_of(asked.agent);
   return asked;
 }
 
 std::optional<AskedMads::Due> AskedMads::next_due(Instant now) {
-  while (!deadlines_.empty() && deadlines_.top().due <= now) {
-    const Deadline deadline = deadlines_.top();
-    deadlines_.pop();
-    const auto found = asked_.find(deadline.transaction);
-    if (found == asked_.end() || found->second.due != deadline.due) continue;
-    AskedMad& asked = found->second.asked;
-    if (asked.retries == 0) return Due{.asked = *take(deadline.transaction), .again = false};
-    --asked.retries;
-    found->second.due = now + std::max(asked.timeout, kShortest);
-    deadlines_.push({.due = found->second.due, .transaction = deadline.transaction});
-    return Due{.asked = asked, .again = true};
-  }
-  return std::nullopt;
+  if (deadlines_.empty() || deadlines_.begin()->due > now) return std::nullopt;
+  const auto found = asked_.find(deadlines_.begin()->transaction);
+  AskedMad& asked = found->second.asked;
+  if (asked.retries == 0) return Due{.asked = remove(found), .again = false};
+  --asked.retries;
+  deadlines_.erase(deadlines_.begin());
+  found->second.due = now + std::max(asked.timeout, kShortest);
+  deadlines_.insert({.due = found->second.due, .transaction = found->first});
+  return Due{.asked = asked, .again = true};
 }
 
 Instant AskedMads::next_deadline() const {
-  return deadlines_.empty() ? kNever : deadlines_.top().due;
+  return deadlines_.empty() ? kNever : deadlines_.begin()->due;
 }
 
 void AskedMads::forget(AgentId agent) {
-  std::erase_if(asked_, [agent](const auto& entry) { return entry.second.asked.agent == agent; });
+  std::erase_if(asked_, [this, agent](const auto& entry) {
+    if (entry.second.asked.agent != agent) return false;
+    deadlines_.erase({.due = entry.second.due, .transaction = entry.first});
+    return true;
+  });
   waiting_.erase(agent);
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <queue>
+#include <set>
 #include <vector>
 
 #include "base/instant.h"
@@ -21,7 +21,7 @@ namespace paravane::subnet {
 struct AskedMad {
   AgentId agent = AgentId::kNone;
   MadAddress to;
-  std::vector<std::byte> mad;
+  std::vector<std::byte> mad;  // with all of its header
   Duration timeout{};
   unsigned retries = 0;
 };
@@ -33,15 +33,15 @@ class AskedMads {
 
   // False: the agent waits for too many already, or for one with this transaction.
   bool add(std::uint64_t transaction, AskedMad asked, Instant now);
-  // The MAD with that transaction, whose answer is there; nullopt: none waits.
-  std::optional<AskedMad> take(std::uint64_t transaction);
+  // The MAD of that class with that transaction, whose answer is there; nullopt: none waits.
+  std::optional<AskedMad> take(std::uint64_t transaction, std::uint8_t management_class);
   // Of what is due, the next: to be sent again (`again`) or given up.
   struct Due {
     AskedMad asked;
     bool again = false;
   };
   std::optional<Due> next_due(Instant now);
-  // kNever: none waits. It may be too early.
+  // kNever: none waits.
   Instant next_deadline() const;
   // Forgets what an agent has asked.
   void forget(AgentId agent);
@@ -55,14 +55,15 @@ class AskedMads {
   struct Deadline {
     Instant due;
     std::uint64_t transaction;
-    friend bool operator>(const Deadline& a, const Deadline& b) { return a.due > b.due; }
+    friend auto operator<=>(const Deadline&, const Deadline&) = default;
   };
+  using Asked = std::map<std::uint64_t, Entry>;
+  AskedMad remove(Asked::iterator at);
   void drop_one_of(AgentId agent);
 
-  std::map<std::uint64_t, Entry> asked_;
+  Asked asked_;
   std::map<AgentId, std::size_t> waiting_;
-  // One for each try; those of MADs that have been taken are passed over.
-  std::priority_queue<Deadline, std::vector<Deadline>, std::greater<>> deadlines_;
+  std::set<Deadline> deadlines_;  // one of each that waits
 };
 
 }  // namespace paravane::subnet

@@ -25,13 +25,12 @@ constexpr std::uint32_t kPortCapabilities =
     capability::kTraps | capability::kLaneTable | capability::kSystemGuid |
     capability::kCapabilityNotice | capability::kRegisterAgain;
 
-Notice notice_of(std::uint16_t number, wire::infiniband::NoticeType type, std::uint16_t issuer) {
+Notice notice_of(std::uint16_t number, wire::infiniband::NoticeType type) {
   Notice notice;
   notice.generic_type =
       static_cast<std::uint8_t>(wire::infiniband::kGenericNotice | static_cast<std::uint8_t>(type));
   notice.producer.set(static_cast<std::uint32_t>(wire::infiniband::NodeType::kChannelAdapter));
   notice.trap.set(number);
-  notice.issuer.set(issuer);
   return notice;
 }
 
@@ -130,9 +129,10 @@ void HostAdapter::Attachment::take_management(const Datagram& packet) {
   }
   // What represses a notice is for the agent that sent it: its transactions have no agent's number.
   if (packet.payload.size() == kMadBytes) {
-    const auto header = wire::roce::header_at<wire::infiniband::MadHeader>(packet.payload);
-    if (header.method == method::kTrapRepress && header.transaction.get() >> 32 == 0) {
-      notices_.repress(header.transaction.get());
+    const auto smp = wire::roce::header_at<SubnetManagementPacket>(packet.payload);
+    const std::uint64_t transaction = smp.header.transaction.get();
+    if (smp.header.method == method::kTrapRepress && transaction >> 32 == 0) {
+      if (adapter_.has_key(smp.management_key.get(), port_.number())) notices_.repress(transaction);
       return;
     }
   }
@@ -141,7 +141,13 @@ void HostAdapter::Attachment::take_management(const Datagram& packet) {
 
 void HostAdapter::Attachment::take_data(const Datagram& packet) {
   const DatagramHeaders& headers = packet.headers;
-  if (headers.destination_qp == wire::infiniband::kMulticastQueuePair) {
+  // It is that of multicast packets and of no others: a request to many would have many answers.
+  const bool is_multicast = headers.destination_qp == wire::infiniband::kMulticastQueuePair;
+  if (is_multicast != wire::infiniband::is_multicast_lid(headers.destination)) {
+    ++port_.totals().receive_errors;
+    return;
+  }
+  if (is_multicast) {
     queue_pairs_.deliver_multicast(packet);
     return;
   }
@@ -181,7 +187,7 @@ void HostAdapter::Attachment::tell_bad_key(std::uint16_t number, std::uint32_t k
     details.source_gid = headers.global->source;
     details.destination_gid = headers.global->destination;
   }
-  Notice notice = notice_of(number, wire::infiniband::NoticeType::kSecurity, port_.lid());
+  Notice notice = notice_of(number, wire::infiniband::NoticeType::kSecurity);
   put_details(details, notice);
   notices_.tell(notice, adapter_.clock_.now);
 }
@@ -245,8 +251,7 @@ void HostAdapter::Attachment::on_manager_change() {
   CapabilityChange details;
   details.lid.set(port_.lid());
   details.capabilities.set(port_.capabilities());
-  Notice notice =
-      notice_of(trap::kCapabilityChanged, wire::infiniband::NoticeType::kInfo, port_.lid());
+  Notice notice = notice_of(trap::kCapabilityChanged, wire::infiniband::NoticeType::kInfo);
   put_details(details, notice);
   notices_.tell(notice, adapter_.clock_.now);
 }
@@ -274,7 +279,9 @@ void HostAdapter::Attachment::on_time(Instant now) {
     smp.header.attribute.set(wire::infiniband::attribute::kNotice);
     smp.header.transaction.set(due.transaction);
     smp.management_key = port_.info().management_key;
-    std::memcpy(smp.data.data(), &due.notice, sizeof due.notice);
+    Notice notice = due.notice;
+    notice.issuer = port_.info().lid;  // it may have been told before there was one
+    std::memcpy(smp.data.data(), &notice, sizeof notice);
     mads_.send_to(master, smp);
   }
 }

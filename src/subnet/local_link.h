@@ -33,6 +33,8 @@ class LocalLink {
 
   // Trains the ports, or takes them down, as far as an order is due. Not from within a port.
   void judge();
+  // Whether judge() has something to do.
+  bool is_due() const { return is_due_; }
 
  private:
   class End final : public LinkEnd {

@@ -90,7 +90,8 @@ void MadLayer::on_service_packet(const Datagram& packet) {
   const auto mad = packet.payload.first<kMadBytes>();
   const MadHeader header = header_of(mad);
   if (wire::infiniband::is_subnet_management(header.management_class)) return;
-  const MadAddress from = sender_of(packet.headers);
+  MadAddress from = sender_of(packet.headers);
+  from.partition_index = port_.partition_index(packet.headers.partition);
   if (PerformanceAgent::answers(header)) {
     const auto answer = performance_.answer(wire::infiniband::part_of<PerformancePacket>(mad, 0));
     transmit(from, std::bit_cast<Mad>(answer));
@@ -114,7 +115,7 @@ void MadLayer::dispatch(const MadAddress& from, std::span<const std::byte> mad) 
   const MadHeader header = header_of(mad);
   // An answer that nothing waits for is late, or a stranger's.
   const bool is_response = wire::infiniband::is_response(header.method);
-  if (is_response && !asked_.take(header.transaction.get())) return;
+  if (is_response && !asked_.take(header.transaction.get(), header.management_class)) return;
   const AgentId agent = receiver_of(mad);
   if (agent != AgentId::kNone)
     agents_.at(agent).agent->on_mad(agent, from, mad);
@@ -129,7 +130,9 @@ void MadLayer::answer_for_none(const MadAddress& from, std::span<const std::byte
   std::ranges::copy(mad, answer.begin());
   MadHeader header = header_of(mad);
   header.method = method::kGetResponse;
-  header.status.set(kNoReceiver);
+  const bool is_directed =
+      header.management_class == wire::infiniband::management_class::kSubnetByRoute;
+  header.status.set(kNoReceiver | (is_directed ? wire::infiniband::kReturning : 0));
   wire::infiniband::put_part(std::span<std::byte, kMadBytes>(answer), 0, header);
   transmit(from, answer);
 }
@@ -212,6 +215,7 @@ std::expected<AgentId, AgentRefusal> MadLayer::register_agent(const AgentWish& a
   const bool is_taken = std::ranges::any_of(
       agents_, [&wish](const auto& entry) { return collide(entry.second.wish, wish); });
   if (is_taken) return std::unexpected(AgentRefusal::kTaken);
+  while (next_agent_ == 0 || agents_.contains(AgentId{next_agent_})) ++next_agent_;
   const AgentId id{next_agent_++};
   agents_.emplace(id, Registration{.wish = wish, .agent = &agent});
   return id;
@@ -272,7 +276,11 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
 
 void MadLayer::set_manager(bool is_manager) {
   const std::uint32_t before = port_.capabilities();
-  port_.set_manager(is_manager);
+  if (is_manager)
+    ++managers_;
+  else if (managers_ > 0)
+    --managers_;
+  port_.set_manager(managers_ > 0);
   if (port_.capabilities() != before) outlet_.on_manager_change();
 }
 

@@ -92,6 +92,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   PerformanceAgent performance_;
   std::map<AgentId, Registration> agents_;
   std::uint32_t next_agent_ = 1;
+  unsigned managers_ = 0;
   AskedMads asked_;
   SegmentTable segments_;
 };

@@ -48,7 +48,8 @@ class MadPort {
   virtual std::expected<void, SendRefusal> send(AgentId agent, const MadAddress& to,
                                                 std::span<const std::byte> mad, Duration timeout,
                                                 unsigned retries, Instant now) = 0;
-  // Whether a subnet manager runs at this port, which its capabilities then say.
+  // A subnet manager runs at this port from now on, or does no longer. Its capabilities say whether
+  // any does.
   virtual void set_manager(bool is_manager) = 0;
 };
 

@@ -43,6 +43,14 @@ class Node : public Port::Listener {
   }
   // The port whose management key guards a request that came through `arrived` (14.2.4).
   Port& guarded_by(PortNumber arrived) { return *port(is_switch() ? 0 : arrived); }
+  // Whether a request has that key, or needs none; a wrong one is counted.
+  bool has_key(std::uint64_t key, PortNumber arrived) {
+    Port& guard = guarded_by(arrived);
+    const std::uint64_t right = guard.info().management_key.get();
+    if (right == 0 || key == right) return true;
+    guard.count_key_violation();
+    return false;
+  }
   // nullptr: an adapter has none.
   virtual Forwarding* forwarding() { return nullptr; }
 

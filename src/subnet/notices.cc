@@ -7,13 +7,20 @@ namespace paravane::subnet {
 using wire::infiniband::Notice;
 
 void Notices::tell(const Notice& notice, Instant now) {
-  std::erase_if(waiting_, [&notice](const Waiting& waiting) {
-    return waiting.due.notice.trap == notice.trap && waiting.due.notice.details == notice.details;
+  Instant at = now;
+  Instant sent = Instant::min();
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    if (waiting.due.notice.trap != notice.trap || waiting.due.notice.details != notice.details)
+      return false;
+    sent = waiting.sent;
+    at = std::max(at, sent + kFirstPause);
+    return true;
   });
   if (waiting_.size() >= kMost) waiting_.erase(waiting_.begin());
   waiting_.push_back({.due = {.transaction = next_transaction_++, .notice = notice},
-                      .at = now,
-                      .pause = kFirstPause});
+                      .at = at,
+                      .pause = kFirstPause,
+                      .sent = sent});
 }
 
 void Notices::repress(std::uint64_t transaction) {
@@ -34,6 +41,7 @@ std::vector<Notices::Due> Notices::take_due(Instant now) {
   for (Waiting& waiting : waiting_) {
     if (waiting.at > now) continue;
     due.push_back(waiting.due);
+    waiting.sent = now;
     waiting.at = now + waiting.pause;
     waiting.pause = std::min(waiting.pause * 2, kLongestPause);
   }

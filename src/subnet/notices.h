@@ -2,8 +2,9 @@
 // represses it (IBTA volume 1, 13.4.9 and 14.3). The times between grow, so that a subnet without a
 // manager is not busy with them.
 //
-// Bounded: a notice that is told anew replaces the older of its kind and details; when there are
-// too many, the oldest is forgotten. No clock; the subnet's thread only.
+// Bounded: a notice that is told anew replaces the older of its kind and details, and is sent no
+// sooner than a pause after that; when there are too many, the oldest is forgotten. No clock; the
+// subnet's thread only.
 
 #pragma once
 
@@ -43,6 +44,7 @@ class Notices {
     Due due;
     Instant at;
     Duration pause{};
+    Instant sent = Instant::min();  // the last time
   };
   std::vector<Waiting> waiting_;
   std::uint32_t next_transaction_ = 1;

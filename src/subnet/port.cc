@@ -163,7 +163,8 @@ void Port::follow_orders(const PortInfo& wish) {
     link_down();
     set_physical_state(physical);
     listener_.on_link_order(number_);
-  } else if (physical == PhysicalState::kPolling || wanted == PortState::kDown) {
+  } else if (physical == PhysicalState::kPolling ||
+             (wanted == PortState::kDown && !is_disabled())) {
     set_physical_state(PhysicalState::kPolling);
     link_down();
     listener_.on_link_order(number_);
@@ -233,6 +234,12 @@ std::uint16_t Port::partition_for(std::uint16_t key) const {
   const auto found = std::ranges::find_if(
       partitions_, [key](std::uint16_t ours) { return wire::infiniband::let_pass(ours, key); });
   return found == partitions_.end() ? 0 : *found;
+}
+
+std::uint16_t Port::partition_index(std::uint16_t key) const {
+  const std::uint16_t ours = partition_for(key);
+  if (ours == 0) return 0;
+  return static_cast<std::uint16_t>(std::ranges::find(partitions_, ours) - partitions_.begin());
 }
 
 bool Port::lets_pass(std::uint16_t key) const {

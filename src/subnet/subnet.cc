@@ -80,7 +80,11 @@ bool Subnet::turn() {
   queue_.deliver(kPacketsPerTurn);
   switch_.on_time(clock_.now);
   for (const Member& member : members_) member.adapter->on_time(clock_.now);
-  return !queue_.empty();
+  // An order may come without a packet that follows: its answer is lost with the link.
+  const bool is_link_due = std::ranges::any_of(members_, [](const Member& member) {
+    return std::ranges::any_of(member.links, [](const auto& link) { return link->is_due(); });
+  });
+  return is_link_due || !queue_.empty();
 }
 
 Instant Subnet::next_deadline() const {

@@ -46,7 +46,7 @@ bool SubnetAgent::answers(const SubnetManagementPacket& smp) {
 
 std::optional<SubnetManagementPacket> SubnetAgent::answer(const Smp& request, PortNumber arrived) {
   Port& guarded = node_.guarded_by(arrived);
-  const Guard guard = this->guard(request, guarded);
+  const Guard guard = std::max(this->guard(request, guarded), guard_of_other(request, arrived));
   if (guard == Guard::kRefuses) {
     ++refused_keys_;
     guarded.count_key_violation();
@@ -73,6 +73,14 @@ SubnetAgent::Guard SubnetAgent::guard(const Smp& request, const Port& port) cons
   const unsigned protection = port.info().protection_lmc >> 6;
   if (protection >= 2) return Guard::kRefuses;
   return protection == 1 ? Guard::kHidesKey : Guard::kOpen;
+}
+
+// Ports of an adapter may be in subnets of different managers.
+SubnetAgent::Guard SubnetAgent::guard_of_other(const Smp& request, PortNumber arrived) const {
+  if (node_.is_switch() || request.header.attribute.get() != attribute::kPortInfo)
+    return Guard::kOpen;
+  const Port* port = named_port(request.header.modifier.get() & 0xFF, arrived);
+  return port == nullptr ? Guard::kOpen : guard(request, *port);
 }
 
 std::uint16_t SubnetAgent::carry_out(const Smp& request, PortNumber arrived, Smp& answer) {

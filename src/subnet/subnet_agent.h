@@ -46,8 +46,10 @@ class SubnetAgent {
   std::uint16_t linear_table(const Smp& request, Smp& answer);
   std::uint16_t multicast_table(const Smp& request, Smp& answer);
 
-  enum class Guard : std::uint8_t { kOpen, kHidesKey, kRefuses };
+  enum class Guard : std::uint8_t { kOpen, kHidesKey, kRefuses };  // the stricter, the greater
   Guard guard(const Smp& request, const Port& port) const;
+  // Of an adapter's port that is asked about through another one.
+  Guard guard_of_other(const Smp& request, PortNumber arrived) const;
   // The port that a modifier names; 0 in an adapter: that through which the request came.
   Port* named_port(std::uint32_t number, PortNumber arrived) const;
 

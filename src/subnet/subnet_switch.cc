@@ -46,12 +46,12 @@ std::optional<std::uint16_t> partition_of(const Packet& packet) {
   return header_at<wire::roce::BaseHeader>(packet, at).pkey.get();
 }
 
-// Whether an SMP changes something, or is about which manager is the master.
+// Whether an SMP changes something, silences a notice, or is about which manager is the master.
 bool manages(const Packet& packet) {
   const auto read = wire::infiniband::read_datagram(packet);
   if (!read || read->payload.size() != kMadBytes) return false;
   const auto header = header_at<MadHeader>(read->payload);
-  return header.method == method::kSet ||
+  return header.method == method::kSet || header.method == method::kTrapRepress ||
          header.attribute.get() == wire::infiniband::attribute::kSmInfo;
 }
 
@@ -96,6 +96,11 @@ void SubnetSwitch::detach(PortNumber port) {
 void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
   Port& port = *ports_[arrived];
   PortTotals& totals = port.totals();
+  // It was on its way when its link was detached, and with it what the link may do.
+  if (!is_attached(arrived)) {
+    ++totals.receive_errors;
+    return;
+  }
   totals.received_bytes += packet.size();
   if (packet.size() < wire::infiniband::kLeastDatagramBytes ||
       packet.size() > wire::infiniband::kMostPacketBytes) {
@@ -195,10 +200,10 @@ void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
       headers.destination_qp == wire::infiniband::kSubnetQueuePair) {
     const auto smp = header_at<SubnetManagementPacket>(read->payload);
     if (!wire::infiniband::is_subnet_management(smp.header.management_class)) return;
-    if (smp.header.method == method::kTrapRepress)
-      notices_.repress(smp.header.transaction.get());
-    else
+    if (smp.header.method != method::kTrapRepress)
       subnet_.on_arrival(arrived, headers, smp);
+    else if (has_key(smp.management_key.get(), arrived))
+      notices_.repress(smp.header.transaction.get());
     return;
   }
   const bool is_service = headers.destination_qp == wire::infiniband::kServiceQueuePair &&
@@ -207,12 +212,16 @@ void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
     ++totals.receive_errors;
     return;
   }
-  const auto answer = performance_.answer(header_at<PerformancePacket>(read->payload));
   const std::uint16_t key = ports_[0]->partition_for(headers.partition);
+  if (key == 0) {
+    ports_[0]->count_partition_violation();
+    return;
+  }
+  const auto answer = performance_.answer(header_at<PerformancePacket>(read->payload));
   const DatagramHeaders back{.source = ports_[0]->lid(),
                              .destination = headers.source,
                              .service_level = headers.service_level,
-                             .partition = key != 0 ? key : wire::infiniband::kDefaultPartition,
+                             .partition = key,
                              .qkey = wire::infiniband::kServiceQkey,
                              .source_qp = wire::infiniband::kServiceQueuePair,
                              .destination_qp = headers.source_qp};
@@ -260,9 +269,6 @@ void SubnetSwitch::on_port_change(PortNumber number) {
                         static_cast<std::uint8_t>(wire::infiniband::NoticeType::kUrgent);
   notice.producer.set(static_cast<std::uint32_t>(wire::infiniband::NodeType::kSwitch));
   notice.trap.set(trap::kLinkStateChanged);
-  notice.issuer = ports_[0]->info().lid;
-  const Be16 lid = ports_[0]->info().lid;
-  std::memcpy(notice.details.data(), &lid, sizeof lid);
   notices_.tell(notice, clock_.now);
 }
 
@@ -281,7 +287,12 @@ void SubnetSwitch::on_time(Instant now) {
     smp.header.attribute.set(wire::infiniband::attribute::kNotice);
     smp.header.transaction.set(due.transaction);
     smp.management_key = own.info().management_key;
-    std::memcpy(smp.data.data(), &due.notice, sizeof due.notice);
+    // It may have been told before there was a LID.
+    Notice notice = due.notice;
+    const Be16 lid = own.info().lid;
+    notice.issuer = lid;
+    std::memcpy(notice.details.data(), &lid, sizeof lid);
+    std::memcpy(smp.data.data(), &notice, sizeof notice);
     send_to(master, smp);
   }
 }

@@ -106,13 +106,14 @@ std::expected<Datagram, DatagramRefusal> read_datagram(std::span<const std::byte
   }
   const std::size_t padding = (base.flags >> roce::kPadShift) & roce::kPadMask;
   if (padding > rest.size()) return refuse(DatagramRefusal::kPadding);
+  if (rest.size() > kMostPayloadBytes) return refuse(DatagramRefusal::kLong);
   datagram.payload = rest.first(rest.size() - padding);
   return datagram;
 }
 
 void write_datagram(const DatagramHeaders& headers, std::span<const std::byte> payload,
                     std::vector<std::byte>& packet) {
-  assert(payload.size() <= bytes_of(Mtu::k4096));
+  assert(payload.size() <= kMostPayloadBytes);
   const std::size_t padding = (4 - payload.size() % 4) % 4;
   const std::size_t transport = sizeof(BaseHeader) + sizeof(DatagramHeader) +
                                 (headers.immediate ? sizeof(Be32) : 0) + payload.size() + padding;

@@ -28,8 +28,10 @@ inline constexpr std::size_t kInvariantCrcBytes = 4;
 inline constexpr std::size_t kGlobalRouteBytes = 40;
 // Headers without a global route: 8 + 12 + 8.
 inline constexpr std::size_t kLeastDatagramBytes = 28;
-// A payload of 4096 with all headers.
-inline constexpr std::size_t kMostPacketBytes = kLeastDatagramBytes + kGlobalRouteBytes + 4096;
+inline constexpr std::size_t kMostPayloadBytes = 4096;
+// That with all headers: a global route, and an immediate of 4.
+inline constexpr std::size_t kMostPacketBytes =
+    kLeastDatagramBytes + kGlobalRouteBytes + 4 + kMostPayloadBytes;
 
 struct GlobalRoute {
   Gid source{};
@@ -65,7 +67,7 @@ struct Datagram {
 
 enum class DatagramRefusal : std::uint8_t {
   kShort,        // ends within its headers, or before the length that it states
-  kLong,         // longer than the length that it states, or than a packet can be
+  kLong,         // longer than the length that it states, or than a packet or a payload can be
   kVersion,      // of link, network or transport
   kNoTransport,  // raw
   kOpcode,       // not an unreliable datagram's

@@ -1,0 +1,661 @@
+#include "subnet/mad_layer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "subnet/segment_test.h"
+#include "testing/bare_node.h"
+#include "testing/management_datagrams.h"
+#include "wire/roce/header_at.h"
+
+namespace paravane::subnet {
+namespace {
+
+using namespace std::chrono_literals;
+namespace attribute = wire::infiniband::attribute;
+namespace mad_status = wire::infiniband::mad_status;
+namespace management_class = wire::infiniband::management_class;
+namespace method = wire::infiniband::method;
+using fake::directed;
+using fake::get_of;
+using fake::hops_of;
+using fake::Smp;
+using fake::smp_of;
+using wire::infiniband::Datagram;
+using wire::infiniband::DatagramHeaders;
+using wire::infiniband::kMadBytes;
+using wire::infiniband::MadHeader;
+using wire::infiniband::PerformancePacket;
+
+constexpr std::uint16_t kPeerLid = 0x31;
+constexpr std::uint8_t kVendorClass = 0x32;
+
+AgentWish wish_for(std::uint8_t a_class, std::initializer_list<std::uint8_t> methods = {},
+                   std::uint32_t oui = 0) {
+  AgentWish wish{.management_class = a_class, .class_version = 1, .oui = oui};
+  for (const std::uint8_t one : methods) wish.methods[one / 64] |= std::uint64_t{1} << (one % 64);
+  return wish;
+}
+
+class HeardMads : public MadAgent {
+ public:
+  struct One {
+    AgentId agent;
+    MadAddress address;
+    std::vector<std::byte> mad;
+    MadHeader header() const {
+      MadHeader header;
+      std::memcpy(&header, mad.data(), sizeof header);
+      return header;
+    }
+  };
+  void on_mad(AgentId agent, const MadAddress& from, std::span<const std::byte> mad) override {
+    heard.push_back({agent, from, {mad.begin(), mad.end()}});
+    if (then) then();
+  }
+  void on_no_answer(AgentId agent, const MadAddress& to, std::span<const std::byte> mad) override {
+    unanswered.push_back({agent, to, {mad.begin(), mad.end()}});
+    if (then) then();
+  }
+  std::vector<One> heard;
+  std::vector<One> unanswered;
+  std::function<void()> then;
+};
+
+class SentMads : public MadLayer::Outlet {
+ public:
+  struct One {
+    DatagramHeaders headers;
+    PerformancePacket mad;  // of whatever class
+    Smp smp() const { return std::bit_cast<Smp>(mad); }
+  };
+  void send(const DatagramHeaders& headers, std::span<const std::byte, kMadBytes> mad) override {
+    One one{.headers = headers, .mad = {}};
+    std::memcpy(&one.mad, mad.data(), sizeof one.mad);
+    sent.push_back(one);
+  }
+  void on_manager_change() override { ++manager_changes; }
+  std::vector<One> sent;
+  unsigned manager_changes = 0;
+};
+
+class MadLayerTest : public testing::Test {
+ protected:
+  MadLayerTest() {
+    wire::infiniband::PortInfo info = port_.info();
+    info.speed_supported_state &= 0xF0;
+    info.physical_state_default &= 0x0F;
+    info.lid.set(0x20);
+    info.master_lid.set(kPeerLid);
+    EXPECT_EQ(port_.set_info(info), 0);
+  }
+
+  AgentId registered(const AgentWish& wish) {
+    const auto made = layer_.register_agent(wish, agent_);
+    EXPECT_TRUE(made.has_value());
+    return made.value_or(AgentId::kNone);
+  }
+  static PerformancePacket mad_with(std::uint8_t a_class, std::uint8_t a_method,
+                                    std::uint64_t transaction = 1) {
+    PerformancePacket mad;
+    mad.header.management_class = a_class;
+    mad.header.method = a_method;
+    mad.header.transaction.set(transaction);
+    mad.data[5] = std::byte{77};
+    return mad;
+  }
+  template <typename Mad>
+  std::expected<void, SendRefusal> send(AgentId agent, const Mad& mad, Duration timeout = {},
+                                        unsigned retries = 0, std::uint16_t lid = kPeerLid) {
+    return layer_.send(agent, {.lid = lid, .qp = 1}, fake::mad_bytes(mad), timeout, retries,
+                       clock_.now);
+  }
+  static DatagramHeaders from_peer() { return fake::service_headers(kPeerLid, 0x20); }
+  template <typename Mad>
+  void arrive(const Mad& mad, const DatagramHeaders& headers = from_peer()) {
+    layer_.on_service_packet({.headers = headers, .payload = fake::mad_bytes(mad)});
+  }
+  void arrive_smp(const Smp& smp) {
+    layer_.on_subnet_packet({.headers = {.source = kPeerLid, .destination = 0x20, .lane = 15},
+                             .payload = fake::mad_bytes(smp)});
+  }
+  // The last that was sent, as it comes back.
+  PerformancePacket answer_to_last() const {
+    PerformancePacket answer = outlet_.sent.back().mad;
+    answer.header.method |= method::kResponse;
+    return answer;
+  }
+
+  TurnClock clock_{Instant(1h)};
+  fake::BareNode node_{wire::infiniband::NodeType::kChannelAdapter, 1};
+  Port& port_ = *node_.port(1);
+  SentMads outlet_;
+  HeardMads agent_;
+  MadLayer layer_{node_, port_, outlet_, clock_};
+};
+
+// ---- Registration ----
+
+TEST_F(MadLayerTest, AMethodOfAClassHasOneAgent) {
+  const AgentId first = registered(wish_for(management_class::kCommunication, {1, 2}));
+  EXPECT_EQ(
+      layer_.register_agent(wish_for(management_class::kCommunication, {2, 3}), agent_).error(),
+      AgentRefusal::kTaken);
+  registered(wish_for(management_class::kCommunication, {3, 100}));
+  EXPECT_EQ(
+      layer_.register_agent(wish_for(management_class::kCommunication, {100}), agent_).error(),
+      AgentRefusal::kTaken);
+  registered(wish_for(management_class::kDeviceManagement, {1, 2}));
+  // One that only asks takes nothing.
+  registered(wish_for(management_class::kCommunication));
+  registered(wish_for(management_class::kCommunication));
+  AgentWish newer = wish_for(management_class::kCommunication, {1, 2});
+  newer.class_version = 2;
+  registered(newer);
+  layer_.unregister(first);
+  registered(wish_for(management_class::kCommunication, {1, 2}));
+}
+
+TEST_F(MadLayerTest, VendorsAreToldApartWhereTheirClassNamesThem) {
+  registered(wish_for(kVendorClass, {1}, 0x0002C9));
+  registered(wish_for(kVendorClass, {1}, 0x001405));
+  EXPECT_FALSE(layer_.register_agent(wish_for(kVendorClass, {1}, 0x0002C9), agent_).has_value());
+  registered(wish_for(management_class::kCommunication, {1}, 0x0002C9));
+  EXPECT_FALSE(
+      layer_.register_agent(wish_for(management_class::kCommunication, {1}, 0x001405), agent_)
+          .has_value());
+}
+
+TEST_F(MadLayerTest, AWishForMethodsNeedsAVersion) {
+  AgentWish wish = wish_for(management_class::kCommunication, {1});
+  wish.class_version = 0;
+  EXPECT_EQ(layer_.register_agent(wish, agent_).error(), AgentRefusal::kBadWish);
+  wish.methods = {};
+  EXPECT_TRUE(layer_.register_agent(wish, agent_).has_value());
+}
+
+TEST_F(MadLayerTest, AgentsAreBounded) {
+  AgentId last{};
+  for (std::size_t i = 0; i < MadPort::kMostAgents; ++i)
+    last = registered(wish_for(management_class::kCommunication));
+  EXPECT_EQ(layer_.register_agent(wish_for(management_class::kCommunication), agent_).error(),
+            AgentRefusal::kNoRoom);
+  layer_.unregister(last);
+  layer_.unregister(last);
+  registered(wish_for(management_class::kCommunication));
+}
+
+// ---- Sending ----
+
+TEST_F(MadLayerTest, ARequestGoesOutWithItsAgentsNumber) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  const PerformancePacket mad =
+      mad_with(management_class::kSubnetAdministration, method::kGet, 0xAAAA'BBBB'0000'1234);
+  ASSERT_TRUE(send(agent, mad, 1s).has_value());
+  ASSERT_EQ(outlet_.sent.size(), 1u);
+  const SentMads::One& sent = outlet_.sent[0];
+  EXPECT_EQ(sent.mad.header.transaction.get(),
+            (std::uint64_t{std::to_underlying(agent)} << 32) | 0x1234);
+  EXPECT_EQ(sent.mad.data, mad.data);
+  EXPECT_EQ(sent.headers.destination, kPeerLid);
+  EXPECT_EQ(sent.headers.destination_qp, 1u);
+  EXPECT_EQ(sent.headers.source_qp, 1u);
+  EXPECT_EQ(sent.headers.qkey, wire::infiniband::kServiceQkey);
+  EXPECT_EQ(sent.headers.partition, 0xFFFF);
+  EXPECT_EQ(sent.headers.lane, 0);
+}
+
+TEST_F(MadLayerTest, AnAnswerGoesOutWithTheTransactionOfItsRequest) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  for (const std::uint8_t answer : {method::kGetResponse, std::uint8_t{0x92}}) {
+    ASSERT_TRUE(
+        send(agent,
+             mad_with(management_class::kSubnetAdministration, answer, 0xAAAA'BBBB'0000'1234), 1s)
+            .has_value());
+    EXPECT_EQ(outlet_.sent.back().mad.header.transaction.get(), 0xAAAA'BBBB'0000'1234u);
+  }
+  EXPECT_EQ(layer_.next_deadline(), kNever);  // it has no answer of its own
+}
+
+TEST_F(MadLayerTest, WhatCannotBeSentIsRefused) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  const PerformancePacket mad = mad_with(management_class::kSubnetAdministration, method::kGet);
+  EXPECT_EQ(send(AgentId{99}, mad).error(), SendRefusal::kNoAgent);
+  EXPECT_EQ(send(AgentId::kNone, mad).error(), SendRefusal::kNoAgent);
+  EXPECT_EQ(send(agent, mad_with(management_class::kCommunication, method::kGet)).error(),
+            SendRefusal::kBadClass);
+  EXPECT_EQ(send(agent, get_of(attribute::kNodeInfo)).error(), SendRefusal::kBadClass);
+  const std::vector<std::byte> bytes(kMadBytes + 1, std::byte{3});
+  const auto with_length = [&](std::size_t length) {
+    std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<long>(length));
+    return layer_.send(agent, {.lid = kPeerLid, .qp = 1}, cut, {}, 0, clock_.now);
+  };
+  EXPECT_EQ(with_length(0).error(), SendRefusal::kLength);
+  EXPECT_EQ(with_length(23).error(), SendRefusal::kLength);
+  EXPECT_EQ(with_length(kMadBytes + 1).error(), SendRefusal::kLength);
+  EXPECT_TRUE(outlet_.sent.empty());
+  EXPECT_TRUE(with_length(40).has_value());  // filled up
+  EXPECT_EQ(outlet_.sent.size(), 1u);
+}
+
+TEST_F(MadLayerTest, AnAgentOfEitherClassOfSubnetManagementSendsBoth) {
+  for (const std::uint8_t one :
+       {management_class::kSubnetByLid, management_class::kSubnetByRoute}) {
+    const AgentId agent = registered(wish_for(one));
+    outlet_.sent.clear();
+    ASSERT_TRUE(send(agent, get_of(attribute::kNodeInfo)).has_value());
+    ASSERT_TRUE(send(agent, directed(get_of(attribute::kNodeInfo), {1, 2})).has_value());
+    ASSERT_EQ(outlet_.sent.size(), 2u);
+    EXPECT_EQ(outlet_.sent[0].headers.destination, kPeerLid);
+    EXPECT_EQ(outlet_.sent[0].headers.lane, 15);
+    EXPECT_EQ(outlet_.sent[0].headers.destination_qp, 0u);
+    EXPECT_EQ(outlet_.sent[1].headers.destination, wire::infiniband::kPermissiveLid);
+    EXPECT_EQ(outlet_.sent[1].headers.source, wire::infiniband::kPermissiveLid);
+    EXPECT_EQ(outlet_.sent[1].mad.header.class_specific.get(), hops_of(1, 2));
+    EXPECT_EQ(send(agent, mad_with(management_class::kPerformance, method::kGet)).error(),
+              SendRefusal::kBadClass);
+  }
+}
+
+TEST_F(MadLayerTest, ARouteThatDoesNotBeginAtThePortGoesNowhere) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetByRoute));
+  EXPECT_TRUE(send(agent, directed(get_of(attribute::kNodeInfo), {2})).has_value());
+  Smp under_way = directed(get_of(attribute::kNodeInfo), {1});
+  under_way.header.class_specific.set(hops_of(1, 1));
+  EXPECT_TRUE(send(agent, under_way).has_value());
+  EXPECT_TRUE(outlet_.sent.empty());
+}
+
+TEST_F(MadLayerTest, ItsOwnNodeAnswersARouteOfNoHops) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetByRoute));
+  ASSERT_TRUE(send(agent, directed(get_of(attribute::kNodeInfo), {}), 1s).has_value());
+  EXPECT_TRUE(outlet_.sent.empty());
+  ASSERT_EQ(agent_.heard.size(), 1u);
+  EXPECT_EQ(agent_.heard[0].header().method, method::kGetResponse);
+  EXPECT_EQ(agent_.heard[0].header().transaction.get() & 0xFFFF'FFFF, 0u);
+  EXPECT_EQ(layer_.next_deadline(), kNever);
+}
+
+TEST_F(MadLayerTest, AKeyIsThatOfTheIndex) {
+  wire::infiniband::PartitionBlock keys;
+  keys[0].set(0xFFFF);
+  keys[7].set(0x8007);
+  ASSERT_TRUE(port_.set_partitions(0, keys));
+  const AgentId agent = registered(wish_for(management_class::kCommunication));
+  const PerformancePacket mad = mad_with(management_class::kCommunication, method::kSend);
+  ASSERT_TRUE(layer_
+                  .send(agent, {.lid = kPeerLid, .qp = 1, .partition_index = 7},
+                        fake::mad_bytes(mad), {}, 0, clock_.now)
+                  .has_value());
+  EXPECT_EQ(outlet_.sent.back().headers.partition, 0x8007);
+}
+
+// ---- Answers ----
+
+TEST_F(MadLayerTest, AnAnswerReachesTheAgentThatAsked) {
+  const AgentId other = registered(wish_for(management_class::kSubnetAdministration, {1, 2}));
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  ASSERT_TRUE(send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, 9), 1s)
+                  .has_value());
+  arrive(answer_to_last());
+  ASSERT_EQ(agent_.heard.size(), 1u);
+  EXPECT_EQ(agent_.heard[0].agent, agent);
+  EXPECT_NE(agent_.heard[0].agent, other);
+  EXPECT_EQ(agent_.heard[0].address.lid, kPeerLid);
+  EXPECT_EQ(agent_.heard[0].address.qp, 1u);
+  EXPECT_EQ(agent_.heard[0].mad.size(), kMadBytes);
+  // Once.
+  arrive(answer_to_last());
+  EXPECT_EQ(agent_.heard.size(), 1u);
+  clock_.now += 10s;
+  layer_.on_time(clock_.now);
+  EXPECT_TRUE(agent_.unanswered.empty());
+}
+
+TEST_F(MadLayerTest, AnAnswerThatNothingAskedForIsDropped) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration, {1, 2, 3}));
+  ASSERT_TRUE(send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, 9), 1s)
+                  .has_value());
+  PerformancePacket answer = answer_to_last();
+  const std::uint64_t right = answer.header.transaction.get();
+  for (const std::uint64_t wrong :
+       {right + 1, right ^ (std::uint64_t{1} << 32), right & 0xFFFF'FFFF, std::uint64_t{0}}) {
+    answer.header.transaction.set(wrong);
+    arrive(answer);
+  }
+  EXPECT_TRUE(agent_.heard.empty());
+  // One that was sent without a time to wait has no answer either.
+  ASSERT_TRUE(
+      send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, 10)).has_value());
+  arrive(answer_to_last());
+  EXPECT_TRUE(agent_.heard.empty());
+  EXPECT_TRUE(outlet_.sent.size() == 2);  // nor is it answered
+  answer.header.transaction.set(right);
+  arrive(answer);
+  EXPECT_EQ(agent_.heard.size(), 1u);
+}
+
+// Through queue pair 1, which all reach, no answer of subnet management comes.
+TEST_F(MadLayerTest, AnAnswerOfAnotherClassIsNoAnswer) {
+  const AgentId manager = registered(wish_for(management_class::kSubnetByRoute));
+  ASSERT_TRUE(send(manager, directed(get_of(attribute::kNodeInfo), {1, 2}), 1s).has_value());
+  PerformancePacket forged = answer_to_last();
+  forged.header.management_class = management_class::kSubnetAdministration;
+  arrive(forged);
+  EXPECT_TRUE(agent_.heard.empty());
+  clock_.now += 1s;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(agent_.unanswered.size(), 1u);  // it still waited for the right one
+}
+
+TEST_F(MadLayerTest, AnAgentThatHasGoneGetsNoAnswer) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  ASSERT_TRUE(
+      send(agent, mad_with(management_class::kSubnetAdministration, method::kGet), 1s).has_value());
+  layer_.unregister(agent);
+  arrive(answer_to_last());
+  clock_.now += 10s;
+  layer_.on_time(clock_.now);
+  EXPECT_TRUE(agent_.heard.empty());
+  EXPECT_TRUE(agent_.unanswered.empty());
+}
+
+TEST_F(MadLayerTest, ATransactionThatWaitsIsNotAskedTwice) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  const PerformancePacket mad = mad_with(management_class::kSubnetAdministration, method::kGet, 9);
+  ASSERT_TRUE(send(agent, mad, 1s).has_value());
+  EXPECT_EQ(send(agent, mad, 1s).error(), SendRefusal::kNoRoom);
+  EXPECT_EQ(outlet_.sent.size(), 1u);
+}
+
+// ---- Time ----
+
+TEST_F(MadLayerTest, AsksAgainAndThenGivesUp) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  ASSERT_TRUE(
+      send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, 9), 100ms, 2)
+          .has_value());
+  EXPECT_EQ(layer_.next_deadline(), clock_.now + 100ms);
+  for (const std::size_t tries : {2U, 3U}) {
+    clock_.now += 100ms;
+    layer_.on_time(clock_.now);
+    ASSERT_EQ(outlet_.sent.size(), tries);
+    EXPECT_EQ(outlet_.sent.back().mad.header.transaction,
+              outlet_.sent.front().mad.header.transaction);
+    EXPECT_EQ(outlet_.sent.back().headers, outlet_.sent.front().headers);
+    EXPECT_TRUE(agent_.unanswered.empty());
+  }
+  clock_.now += 100ms;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(outlet_.sent.size(), 3u);
+  ASSERT_EQ(agent_.unanswered.size(), 1u);
+  EXPECT_EQ(agent_.unanswered[0].agent, agent);
+  EXPECT_EQ(agent_.unanswered[0].address.lid, kPeerLid);
+  EXPECT_EQ(agent_.unanswered[0].header().transaction.get() & 0xFFFF'FFFF, 9u);
+  arrive(answer_to_last());  // late
+  EXPECT_TRUE(agent_.heard.empty());
+}
+
+TEST_F(MadLayerTest, AnAnswerToASecondTryIsOne) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  ASSERT_TRUE(
+      send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, 9), 100ms, 2)
+          .has_value());
+  clock_.now += 150ms;
+  layer_.on_time(clock_.now);
+  arrive(answer_to_last());
+  EXPECT_EQ(agent_.heard.size(), 1u);
+  clock_.now += 10s;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(outlet_.sent.size(), 2u);
+}
+
+TEST_F(MadLayerTest, AnAgentMayAskFromWithinItsCall) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  const auto ask = [this, agent](std::uint64_t transaction) {
+    return send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, transaction),
+                100ms);
+  };
+  std::uint64_t next = 10;
+  agent_.then = [&] { EXPECT_TRUE(ask(next++).has_value()); };
+  ASSERT_TRUE(ask(9).has_value());
+  arrive(answer_to_last());
+  EXPECT_EQ(outlet_.sent.size(), 2u);
+  clock_.now += 100ms;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(outlet_.sent.size(), 3u);
+}
+
+// ---- Requests of others ----
+
+TEST_F(MadLayerTest, ARequestReachesTheAgentThatWantsIt) {
+  const AgentId getter = registered(wish_for(management_class::kCommunication, {method::kGet}));
+  const AgentId sender = registered(wish_for(management_class::kCommunication, {method::kSend}));
+  arrive(mad_with(management_class::kCommunication, method::kSend, 0xFFFF'FFFF'0000'0001));
+  arrive(mad_with(management_class::kCommunication, method::kGet, 2));
+  ASSERT_EQ(agent_.heard.size(), 2u);
+  EXPECT_EQ(agent_.heard[0].agent, sender);
+  EXPECT_EQ(agent_.heard[0].header().transaction.get(), 0xFFFF'FFFF'0000'0001u);
+  EXPECT_EQ(agent_.heard[1].agent, getter);
+  EXPECT_TRUE(outlet_.sent.empty());
+}
+
+TEST_F(MadLayerTest, ARequestOfAnotherVersionOrVendorIsNotWanted) {
+  registered(wish_for(kVendorClass, {method::kGet}, 0x0002C9));
+  PerformancePacket mad = mad_with(kVendorClass, method::kGet);
+  const auto with_oui = [&mad](std::uint32_t oui) {
+    wire::infiniband::put_part(std::as_writable_bytes(std::span(&mad, 1)).first<kMadBytes>(), 37,
+                               Be24(oui));
+    return mad;
+  };
+  arrive(with_oui(0x0002CA));
+  EXPECT_TRUE(agent_.heard.empty());
+  arrive(with_oui(0x0002C9));
+  EXPECT_EQ(agent_.heard.size(), 1u);
+  mad.header.class_version = 2;
+  arrive(mad);
+  EXPECT_EQ(agent_.heard.size(), 1u);
+}
+
+TEST_F(MadLayerTest, ARequestThatHasNoReceiverIsAnsweredWithThat) {
+  for (const std::uint8_t a_method : {method::kGet, method::kSet}) {
+    arrive(mad_with(management_class::kDeviceManagement, a_method, 0x5566));
+    ASSERT_EQ(outlet_.sent.size(), 1u);
+    const SentMads::One sent = outlet_.sent[0];
+    EXPECT_EQ(sent.mad.header.method, method::kGetResponse);
+    EXPECT_EQ(sent.mad.header.status.get(), mad_status::kBadAttribute);
+    EXPECT_EQ(sent.mad.header.transaction.get(), 0x5566u);
+    EXPECT_EQ(sent.headers.destination, kPeerLid);
+    EXPECT_EQ(sent.headers.destination_qp, 1u);
+    outlet_.sent.clear();
+  }
+  for (const std::uint8_t other :
+       {method::kSend, method::kTrap, method::kReport, method::kGetTable})
+    arrive(mad_with(management_class::kDeviceManagement, other));
+  EXPECT_TRUE(outlet_.sent.empty());
+}
+
+TEST_F(MadLayerTest, AnAnswerOfItsOwnGoesBackTheWayTheRequestCame) {
+  wire::infiniband::PartitionBlock keys;
+  keys[0].set(0xFFFF);
+  keys[5].set(0x8009);
+  ASSERT_TRUE(port_.set_partitions(0, keys));
+  DatagramHeaders headers = from_peer();
+  headers.partition = 0x0009;  // a limited member
+  headers.service_level = 3;
+  headers.source_qp = 0x77;
+  headers.global = wire::infiniband::GlobalRoute{
+      .source = {0xFE, 0x80, 1}, .destination = {0xFE, 0x80, 2}, .hop_limit = 9};
+  for (const std::uint8_t a_class :
+       {management_class::kDeviceManagement, management_class::kPerformance}) {
+    outlet_.sent.clear();
+    arrive(mad_with(a_class, method::kGet), headers);
+    ASSERT_EQ(outlet_.sent.size(), 1u);
+    const DatagramHeaders& back = outlet_.sent[0].headers;
+    EXPECT_EQ(back.destination, kPeerLid);
+    EXPECT_EQ(back.destination_qp, 0x77u);
+    EXPECT_EQ(back.partition, 0x8009);
+    EXPECT_EQ(back.service_level, 3);
+    ASSERT_TRUE(back.global.has_value());
+    EXPECT_EQ(back.global->destination, headers.global->source);
+    EXPECT_EQ(back.global->source,
+              wire::infiniband::Gid{});  // the port's own, which the outlet knows
+  }
+}
+
+TEST_F(MadLayerTest, AnAgentIsToldTheIndexOfTheKey) {
+  wire::infiniband::PartitionBlock keys;
+  keys[0].set(0xFFFF);
+  keys[5].set(0x8009);
+  ASSERT_TRUE(port_.set_partitions(0, keys));
+  registered(wish_for(management_class::kCommunication, {method::kSend}));
+  DatagramHeaders headers = from_peer();
+  headers.partition = 0x8009;
+  arrive(mad_with(management_class::kCommunication, method::kSend), headers);
+  ASSERT_EQ(agent_.heard.size(), 1u);
+  EXPECT_EQ(agent_.heard[0].address.partition_index, 5);
+}
+
+TEST_F(MadLayerTest, CountersAreAnsweredBeforeAnyAgent) {
+  registered(wish_for(management_class::kPerformance, {method::kGet, method::kSend}));
+  PerformancePacket request = mad_with(management_class::kPerformance, method::kGet, 4);
+  request.header.attribute.set(attribute::kPortCounters);
+  request.data[1] = std::byte{1};
+  arrive(request);
+  EXPECT_TRUE(agent_.heard.empty());
+  ASSERT_EQ(outlet_.sent.size(), 1u);
+  EXPECT_EQ(outlet_.sent[0].mad.header.status.get(), 0);
+  EXPECT_EQ(outlet_.sent[0].mad.header.transaction.get(), 4u);
+}
+
+// ---- Which queue pair ----
+
+TEST_F(MadLayerTest, SubnetManagementComesThroughQueuePair0Alone) {
+  registered(wish_for(management_class::kSubnetByLid, {method::kGet, method::kSet, method::kTrap}));
+  arrive(get_of(attribute::kNodeInfo));
+  arrive(fake::departed(get_of(attribute::kNodeInfo), {}));
+  arrive(smp_of(method::kTrap, attribute::kNotice));
+  EXPECT_TRUE(outlet_.sent.empty());
+  EXPECT_TRUE(agent_.heard.empty());
+  arrive_smp(get_of(attribute::kNodeInfo));
+  EXPECT_EQ(outlet_.sent.size(), 1u);
+  arrive_smp(smp_of(method::kTrap, attribute::kNotice));
+  EXPECT_EQ(agent_.heard.size(), 1u);
+}
+
+TEST_F(MadLayerTest, OtherClassesDoNotComeThroughQueuePair0) {
+  registered(wish_for(management_class::kCommunication, {method::kSend}));
+  arrive_smp(std::bit_cast<Smp>(mad_with(management_class::kCommunication, method::kSend)));
+  EXPECT_TRUE(agent_.heard.empty());
+}
+
+TEST_F(MadLayerTest, WhatIsNotAMadInSizeIsDropped) {
+  registered(wish_for(management_class::kCommunication, {method::kSend}));
+  const PerformancePacket mad = mad_with(management_class::kCommunication, method::kSend);
+  const Smp smp = get_of(attribute::kNodeInfo);
+  for (const std::size_t size : {0U, 24U, 255U}) {
+    layer_.on_service_packet({.headers = from_peer(), .payload = fake::mad_bytes(mad).first(size)});
+    layer_.on_subnet_packet({.headers = from_peer(), .payload = fake::mad_bytes(smp).first(size)});
+  }
+  const std::vector<std::byte> longer(257);
+  layer_.on_service_packet({.headers = from_peer(), .payload = longer});
+  layer_.on_subnet_packet({.headers = from_peer(), .payload = longer});
+  EXPECT_TRUE(agent_.heard.empty());
+  EXPECT_TRUE(outlet_.sent.empty());
+}
+
+// ---- The subnet manager ----
+
+TEST_F(MadLayerTest, AManagerAnswersForItself) {
+  const AgentId manager =
+      registered(wish_for(management_class::kSubnetByLid, {method::kGet, method::kSet}));
+  arrive_smp(get_of(attribute::kSmInfo));
+  ASSERT_EQ(agent_.heard.size(), 1u);
+  EXPECT_EQ(agent_.heard[0].agent, manager);
+  EXPECT_EQ(agent_.heard[0].address.lid, kPeerLid);
+  EXPECT_TRUE(outlet_.sent.empty());
+}
+
+TEST_F(MadLayerTest, WithoutAManagerItsAttributeIsAnsweredWithThat) {
+  arrive_smp(get_of(attribute::kSmInfo));
+  ASSERT_EQ(outlet_.sent.size(), 1u);
+  EXPECT_EQ(outlet_.sent[0].headers.destination, kPeerLid);
+  EXPECT_EQ(outlet_.sent[0].mad.header.status.get(), mad_status::kBadAttribute);
+  EXPECT_EQ(outlet_.sent[0].mad.header.method, method::kGetResponse);
+}
+
+TEST_F(MadLayerTest, WithoutAManagerItsAttributeIsAnsweredAlongTheRouteToo) {
+  // From two hops away, as it is on the last link.
+  Smp smp = directed(get_of(attribute::kSmInfo), {1, 5});
+  smp.header.class_specific.set(hops_of(2, 2));
+  smp.return_path[1] = 3;
+  arrive_smp(smp);
+  ASSERT_EQ(outlet_.sent.size(), 1u);
+  const Smp answer = outlet_.sent[0].smp();
+  EXPECT_EQ(outlet_.sent[0].headers.destination, wire::infiniband::kPermissiveLid);
+  EXPECT_EQ(answer.header.status.get(), mad_status::kBadAttribute | wire::infiniband::kReturning);
+  EXPECT_EQ(answer.header.class_specific.get(), hops_of(2, 2));
+  // And to a program of its own.
+  const AgentId agent = registered(wish_for(management_class::kSubnetByRoute));
+  ASSERT_TRUE(send(agent, directed(get_of(attribute::kSmInfo), {}), 1s).has_value());
+  ASSERT_EQ(agent_.heard.size(), 1u);
+  EXPECT_EQ(agent_.heard[0].header().status.get(),
+            mad_status::kBadAttribute | wire::infiniband::kReturning);
+}
+
+TEST_F(MadLayerTest, APortHasAManagerWhileAnyRuns) {
+  const auto has_one = [this] {
+    return (port_.capabilities() & wire::infiniband::capability::kIsManager) != 0;
+  };
+  layer_.set_manager(true);
+  EXPECT_TRUE(has_one());
+  EXPECT_EQ(outlet_.manager_changes, 1u);
+  layer_.set_manager(true);
+  EXPECT_EQ(outlet_.manager_changes, 1u);
+  layer_.set_manager(false);
+  EXPECT_TRUE(has_one());
+  layer_.set_manager(false);
+  EXPECT_FALSE(has_one());
+  EXPECT_EQ(outlet_.manager_changes, 2u);
+}
+
+// ---- Long MADs; their rules are tested with SegmentTable ----
+
+TEST_F(MadLayerTest, AnAgentThatHasThemJoinedSendsAndGetsLongMads) {
+  AgentWish wish = wish_for(management_class::kSubnetAdministration, {method::kGetTable});
+  wish.class_version = 2;
+  wish.joins_segments = true;
+  const AgentId agent = registered(wish);
+  fake::BareNode peer_node(wire::infiniband::NodeType::kChannelAdapter, 1);
+  SentMads from_peer_layer;
+  HeardMads peer_agent;
+  MadLayer peer(peer_node, *peer_node.port(1), from_peer_layer, clock_);
+  ASSERT_TRUE(peer.register_agent(wish, peer_agent).has_value());
+
+  std::vector<std::byte> mad = long_mad(5000, {.method = method::kGetTable});
+  auto segments = wire::roce::header_at<wire::infiniband::SegmentHeader>(
+      mad, wire::infiniband::kSegmentHeaderAt);
+  segments.version = wire::infiniband::kSegmentVersion;
+  segments.type = wire::infiniband::SegmentType::kData;
+  segments.set_flags(wire::infiniband::kSegmentActive);
+  std::memcpy(mad.data() + wire::infiniband::kSegmentHeaderAt, &segments, sizeof segments);
+  ASSERT_TRUE(layer_.send(agent, {.lid = kPeerLid, .qp = 1}, mad, 1s, 0, clock_.now).has_value());
+  for (int round = 0; round < 100 && !(outlet_.sent.empty() && from_peer_layer.sent.empty());
+       ++round) {
+    for (const SentMads::One& one : std::exchange(outlet_.sent, {}))
+      peer.on_service_packet(
+          {.headers = fake::service_headers(0x20, kPeerLid), .payload = fake::mad_bytes(one.mad)});
+    for (const SentMads::One& one : std::exchange(from_peer_layer.sent, {})) arrive(one.mad);
+  }
+  ASSERT_EQ(peer_agent.heard.size(), 1u);
+  EXPECT_EQ(peer_agent.heard[0].mad.size(), mad.size());
+  EXPECT_TRUE(std::equal(mad.begin() + 56, mad.end(), peer_agent.heard[0].mad.begin() + 56));
+}
+
+}  // namespace
+}  // namespace paravane::subnet
