@@ -50,7 +50,7 @@ class FabricTest(DaemonTest):
         words = ["opensm", "-F", folder / "opensm.conf", "-P", folder / "partitions.conf", "-f", folder / "log", "-D", "0x43"]
         words += ["-g", hex(guid)] if guid else []
         words += ["-p", str(priority)] if priority is not None else []
-        where = ["env", f"OSM_CACHE_DIR={folder}", f"OSM_TMP_DIR={folder}"]
+        where = ["env", f"OSM_CACHE_DIR={folder}", f"OSM_TMP_DIR={folder}"]  # Debian's own folders are the machine's
         return self.spawn(*where, *self.command(*words))
 
     def manager_log(self, name="opensm"):
