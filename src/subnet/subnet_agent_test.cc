@@ -225,9 +225,9 @@ TEST_F(SubnetAgentTest, ASwitchsPortsAreSetThroughAnyOfThem) {
 TEST_F(SubnetAgentTest, APortThatIsNotThereIsRefused) {
   for (const std::uint32_t port : {3U, 37U, 255U}) {
     EXPECT_EQ(adapter_.status(get_of(attribute::kPortInfo, port)), mad_status::kBadField);
-    if (port > 36)
-      EXPECT_EQ(switch_.status(get_of(attribute::kPortInfo, port)), mad_status::kBadField);
   }
+  for (const std::uint32_t port : {37U, 255U})
+    EXPECT_EQ(switch_.status(get_of(attribute::kPortInfo, port)), mad_status::kBadField);
 }
 
 TEST_F(SubnetAgentTest, AWishThatCannotBeIsAnsweredWithWhatIs) {

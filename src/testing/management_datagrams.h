@@ -79,7 +79,7 @@ inline Smp departed(Smp smp, const RoutePath& path) {
 // Without the bit of the direction.
 template <typename Mad>
 std::uint16_t status_of(const Mad& mad) {
-  return mad.header.status.get() & ~wire::infiniband::kReturning;
+  return static_cast<std::uint16_t>(mad.header.status.get() & ~wire::infiniband::kReturning);
 }
 
 // ---- Packets ----

@@ -156,8 +156,10 @@ TEST_F(MadLineTest, AnAgentsNumberIsTakenOnce) {
   EXPECT_EQ(line_->unregister(3), Outcome::kBadWish);
   EXPECT_EQ(port_.gone, (std::vector{agent_}));
   EXPECT_EQ(line_->register_agent(3, fake::umad_wish(4)), Outcome::kDone);
-  for (std::uint32_t number = 0; number < kMostAgents; ++number)
-    if (number != 3) EXPECT_EQ(line_->register_agent(number, fake::umad_wish(4)), Outcome::kDone);
+  for (std::uint32_t number = 0; number < kMostAgents; ++number) {
+    if (number == 3) continue;
+    EXPECT_EQ(line_->register_agent(number, fake::umad_wish(4)), Outcome::kDone);
+  }
 }
 
 TEST_F(MadLineTest, WhatThePortRefusesIsSaid) {

@@ -125,8 +125,8 @@ TEST(InfinibandDatagramTest, PacketWithAllHeadersByteForByte) {
 // ---- There and back ----
 
 TEST(InfinibandDatagramTest, WhatIsWrittenIsReadAgainWhateverItsSize) {
-  for (const auto [global, immediate] : {std::pair(false, false), std::pair(false, true),
-                                         std::pair(true, false), std::pair(true, true)}) {
+  for (const auto& [global, immediate] : {std::pair(false, false), std::pair(false, true),
+                                          std::pair(true, false), std::pair(true, true)}) {
     const DatagramHeaders headers = headers_with(global, immediate);
     for (std::size_t size = 0; size <= kMostPayload; ++size) {
       const Bytes payload = payload_with(size);
@@ -171,8 +171,9 @@ TEST(InfinibandDatagramTest, EveryPacketThatIsCutShortIsRefused) {
       if (size % 4 != 0 || size < kRouteBytes) continue;
       const Bytes cut = with_right_length(Bytes(whole.begin(), whole.begin() + long(size)));
       const std::size_t headers = kLeastDatagramBytes + 4 + (global ? kGlobalRouteBytes : 0);
-      if (size < headers && !(global && size >= headers - 4))
+      if (size < headers && !(global && size >= headers - 4)) {
         EXPECT_EQ(refusal_of(cut), DatagramRefusal::kShort) << size;
+      }
     }
   }
 }
@@ -245,10 +246,11 @@ TEST(InfinibandDatagramTest, OtherOpcodesAreRefused) {
   Bytes packet = written(headers_with(false, false), payload_with(64));
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
     set_byte(packet, kRouteBytes, static_cast<std::uint8_t>(opcode));
-    if (opcode == 0x64 || opcode == 0x65)
+    if (opcode == 0x64 || opcode == 0x65) {
       EXPECT_TRUE(read_datagram(packet).has_value());
-    else
+    } else {
       EXPECT_EQ(refusal_of(packet), DatagramRefusal::kOpcode) << opcode;
+    }
   }
 }
 
@@ -295,7 +297,7 @@ TEST(InfinibandDatagramTest, EachChangedBitIsReadOrRefused) {
     Bytes packet = good;
     packet[bit / 8] ^= std::byte{1} << (bit % 8);
     const auto read = read_datagram(packet);
-    if (read) EXPECT_LE(read->payload.size(), kMostPayload);
+    EXPECT_LE(read ? read->payload.size() : 0, kMostPayload);
   }
 }
 
