@@ -10,7 +10,8 @@ namespace paravane::subnet {
 
 bool AskedMads::add(std::uint64_t transaction, AskedMad asked, Instant now) {
   std::size_t& waiting = waiting_[asked.agent];
-  if (waiting >= kMostOfAgent || asked_.contains(transaction)) return false;
+  if (asked_.size() >= kMost || waiting >= kMostOfAgent || asked_.contains(transaction))
+    return false;
   const Instant due = now + std::max(asked.timeout, kShortest);
   asked_.emplace(transaction, Entry{.asked = std::move(asked), .due = due});
   ++waiting;

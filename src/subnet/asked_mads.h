@@ -1,7 +1,7 @@
 // AskedMads: the MADs of a port's agents that wait for an answer: found by their transaction when
 // it comes, sent again when it does not, and given up when the tries are used up.
 //
-// Bounded by the number that waits for each agent. No clock; the subnet's thread only.
+// Bounded by the number that waits for each agent, and for all. No clock; the subnet's thread only.
 
 #pragma once
 
@@ -28,6 +28,7 @@ struct AskedMad {
 
 class AskedMads {
  public:
+  static constexpr std::size_t kMost = 16384;
   static constexpr std::size_t kMostOfAgent = 4096;
   static constexpr Duration kShortest = std::chrono::milliseconds(1);
 

@@ -69,6 +69,17 @@ TEST(AskedMadsTest, AnAgentWaitsForABoundedNumber) {
   EXPECT_TRUE(asked.add(3, asked_by(kAsker), kAskedAt));
 }
 
+TEST(AskedMadsTest, AllAgentsTogetherWaitForABoundedNumber) {
+  AskedMads asked;
+  for (std::uint32_t i = 0; i < AskedMads::kMost; ++i) {
+    const AgentId agent{1 + i / static_cast<std::uint32_t>(AskedMads::kMostOfAgent)};
+    ASSERT_TRUE(asked.add(i, asked_by(agent), kAskedAt));
+  }
+  EXPECT_FALSE(asked.add(AskedMads::kMost, asked_by(AgentId{99}), kAskedAt));
+  EXPECT_TRUE(asked.take(0, 0).has_value());
+  EXPECT_TRUE(asked.add(AskedMads::kMost, asked_by(AgentId{99}), kAskedAt));
+}
+
 TEST(AskedMadsTest, IsGivenUpAfterItsTime) {
   AskedMads asked;
   EXPECT_EQ(asked.next_deadline(), kNever);

@@ -13,7 +13,7 @@ namespace paravane::umad {
 namespace {
 
 // Of all programs together.
-constexpr std::size_t kMostLinesOfHost = 256;
+constexpr std::size_t kMostLinesOfHost = 96;
 
 template <typename Facts>
 std::span<const std::byte> bytes_of(const Facts& facts) {

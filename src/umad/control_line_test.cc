@@ -208,9 +208,9 @@ TEST_F(ControlLineTest, LinesOfAllProgramsAreBounded) {
   Line& first = connect();
   for (std::uint32_t line = 0; line < kMostLines; ++line)
     open.push_back(first.program->open("first", line));
-  while (open.size() < 256) {
+  while (open.size() < 96) {
     fake::UmadProgram& next = program();
-    for (std::uint32_t line = 0; line < kMostLines && open.size() < 256; ++line)
+    for (std::uint32_t line = 0; line < kMostLines && open.size() < 96; ++line)
       open.push_back(next.open("second", line));
   }
   for (const UniqueFd& one : open) ASSERT_TRUE(one);
@@ -222,7 +222,7 @@ TEST_F(ControlLineTest, LinesOfAllProgramsAreBounded) {
   EXPECT_EQ(late.outcome(question_of(Ask::kOpen, "first", 1, 1)), Outcome::kNoRoom);
   first.program->close();
   step();
-  EXPECT_EQ(room_.lines, 256 - kMostLines + 1);
+  EXPECT_EQ(room_.lines, 96 - kMostLines + 1);
   EXPECT_TRUE(late.open("first", 1));
 }
 

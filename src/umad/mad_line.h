@@ -26,7 +26,8 @@ namespace paravane::umad {
 
 class MadLine final : private subnet::MadAgent {
  public:
-  static constexpr std::size_t kMostWaiting = std::size_t{4} * 1024 * 1024;  // bytes
+  // Bytes: the longest MAD, and some more.
+  static constexpr std::size_t kMostWaiting = kMostMad + std::size_t{256} * 1024;
   static constexpr unsigned kMessagesPerWake = 64;
 
   // `socket`: our end. `on_end`: the program has closed its end, or said what cannot be; it may
