@@ -278,7 +278,6 @@ void HostAdapter::Attachment::on_time(Instant now) {
     smp.header.method = method::kTrap;
     smp.header.attribute.set(wire::infiniband::attribute::kNotice);
     smp.header.transaction.set(due.transaction);
-    smp.management_key = port_.info().management_key;
     Notice notice = due.notice;
     notice.issuer = port_.info().lid;  // it may have been told before there was one
     std::memcpy(smp.data.data(), &notice, sizeof notice);

@@ -286,7 +286,6 @@ void SubnetSwitch::on_time(Instant now) {
     smp.header.method = method::kTrap;
     smp.header.attribute.set(wire::infiniband::attribute::kNotice);
     smp.header.transaction.set(due.transaction);
-    smp.management_key = own.info().management_key;
     // It may have been told before there was a LID.
     Notice notice = due.notice;
     const Be16 lid = own.info().lid;

@@ -145,6 +145,21 @@ class Managers(FabricTest):
         wait_for(lambda: f"sm lid {lid} " in self.tool("sminfo"), "the second to be the master")
         self.wait_active()
 
+    def test_3_a_management_key_guards_the_subnet_and_traps_are_repressed(self):
+        key = 0x0250_5600_0000_1234
+        self.manager("guarded", priority=5, settings=self.QUICK + f"m_key {key:#x}\nm_key_protection_level 2\nsweep_interval 0\n")
+        ports = self.wait_active()
+        lid = ports["mlx4_1", 1]["lid"]
+        self.assertNotEqual(self.tool("smpquery", "-t", 100, "portinfo", lid, 1, check=False).returncode, 0)
+        told = self.tool("smpquery", "-y", hex(key), "portinfo", lid, 1)
+        self.assertRegex(told, r"ProtectBits:\.+2\n")
+        self.assertRegex(told, r"MkeyViolations:\.+[1-9]")
+        # Without sweeps the manager hears of it by the switch's trap alone, which carries no key.
+        self.cli("infiniband", "adapter", "add", "mlx4_2", "--device", "MT26428")
+        self.wait_active()
+        lid = self.ports()["mlx4_2", 1]["lid"]
+        self.assertNotEqual(self.tool("smpquery", "-t", 100, "nodeinfo", lid, check=False).returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()
