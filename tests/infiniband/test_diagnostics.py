@@ -113,7 +113,12 @@ class Simulated:
         test.addCleanup(self.namespace.close)
         net = test.folder / "net"
         net.write_text(self.topology(links))
-        self.spawn("ibsim", "-s", net)
+        # It reads commands, and would look for them without a pause where there are none.
+        simulator = subprocess.Popen([*self.namespace.before(), "ibsim", "-s", net], stdin=subprocess.PIPE, cwd=test.folder,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        test.addCleanup(simulator.wait)
+        test.addCleanup(simulator.kill)
+        test.addCleanup(simulator.stdin.close)
 
     @staticmethod
     def topology(links):
@@ -130,9 +135,6 @@ class Simulated:
 
     def words(self, *words):
         return [*self.namespace.before(), "env", f"LD_PRELOAD={self.LIBRARY}", *map(str, words)]
-
-    def spawn(self, *words):
-        return self.test.spawn(*self.namespace.before(), *words, cwd=self.test.folder)
 
     def tool(self, *words):
         return subprocess.run(self.words(*words), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
