@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,7 +32,8 @@ struct Option {
   int name;
 };
 
-const sockaddr* generic(const sockaddr_in& address) {
+template <typename Address>
+const sockaddr* generic(const Address& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
@@ -153,13 +155,46 @@ TEST_F(SystemCallsReach, ByASocketOfAnyOtherFamilyOrKind) {
     bool made = false;
     for (int family = 0; family < AF_MAX; ++family) {
       for (int type = 0; type <= SOCK_PACKET; ++type) {
-        if (family == AF_UNIX && type == SOCK_STREAM) continue;
+        // Both reach nothing without connect().
+        if (family == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)) continue;
         made |= ::socket(family, type, 0) >= 0;
       }
     }
     std::array<int, 2> pair{};
     // Its ends send datagrams to any socket of this host.
     return made || ::socketpair(AF_UNIX, SOCK_DGRAM, 0, pair.data()) == 0;
+  });
+}
+
+// Of a socket of packets the kernel passes an address over, also of a pair's end (net/unix).
+TEST_F(SystemCallsReach, ByAPacketWithAnAddress) {
+  const UniqueFd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;  // the kernel chooses an abstract name
+  ASSERT_EQ(::bind(door.get(), generic(address), sizeof address.sun_family), 0);
+  ASSERT_EQ(::listen(door.get(), 1), 0);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::getsockname(door.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  expect_refused([&] {
+    const auto send = [&](int socket) {
+      char byte = 'x';
+      iovec part{.iov_base = &byte, .iov_len = 1};
+      msghdr message{};
+      message.msg_name = &address;
+      message.msg_namelen = size;
+      message.msg_iov = &part;
+      message.msg_iovlen = 1;
+      return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+    };
+    const int alone = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (::connect(alone, generic(address), size) == 0 || send(alone)) return true;
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair.data()) != 0) return true;
+    send(pair[0]);
+    char byte = 0;
+    const bool is_with_us = ::recv(pair[1], &byte, 1, MSG_DONTWAIT) == 1;
+    pollfd comes{.fd = door.get(), .events = POLLIN, .revents = 0};
+    return !is_with_us || ::poll(&comes, 1, 0) != 0;
   });
 }
 

@@ -82,10 +82,10 @@ TEST(SystemCalls, HasNoNetwork) {
 }
 
 TEST(SystemCalls, SendsNothingToASocketItIsNotConnectedTo) {
-  for (const int type : {SOCK_DGRAM, SOCK_SEQPACKET}) {
-    EXPECT_EXIT(answer_inside([type] { return ::socket(AF_UNIX, type | SOCK_CLOEXEC, 0) < 0; }),
-                testing::ExitedWithCode(kTrue), "");
-  }
+  // A socket of packets, which it may have, sends nothing before it is connected
+  // (SystemCallsReach.ByAPacketWithAnAddress).
+  EXPECT_EXIT(answer_inside([] { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) < 0; }),
+              testing::ExitedWithCode(kTrue), "");
 }
 
 TEST(SystemCalls, ConnectsNoMoreOnceItServesInNoThread) {
