@@ -78,8 +78,10 @@ ApiResult<void> HostInfiniband::load() {
 }
 
 void HostInfiniband::begin(bool follows) {
-  const bool is_stale = look_at_socket(config_.umad_socket).use == SocketUse::kStale;
-  if (is_stale || (follows && !adapters_.empty())) ::unlink(config_.umad_socket.c_str());
+  const SocketUse use = look_at_socket(config_.umad_socket).use;
+  // Of an engine that has ended: an engine that serves may not ask whether a socket is in use.
+  const bool is_left = use == SocketUse::kStale || (follows && use == SocketUse::kUnknown);
+  if (is_left) ::unlink(config_.umad_socket.c_str());
   for (const auto& [name, adapter] : adapters_) {
     if (const auto made = make(adapter); !made) {
       log_.error(std::chrono::steady_clock::now(), "InfiniBand adapter {}: {}", name,
@@ -103,6 +105,7 @@ ApiResult<void> HostInfiniband::ensure_thread() {
 ApiResult<void> HostInfiniband::open_door() {
   auto listener = listen_at(config_.umad_socket, SOCK_SEQPACKET, config_.umad_access);
   if (!listener) return model::refuse(ApiErrorCode::kInternal, listener.error().message);
+  has_door_ = true;
   auto shared = std::make_shared<UniqueFd>(std::move(*listener));
   const auto opened = thread_->ask(
       [thread = thread_.get(), shared] { return thread->door().open(std::move(*shared)); });
@@ -114,7 +117,8 @@ ApiResult<void> HostInfiniband::open_door() {
 void HostInfiniband::end_thread() {
   if (!thread_) return;
   thread_.reset();
-  ::unlink(config_.umad_socket.c_str());
+  // What stands there may be another's, if ours could not be made.
+  if (std::exchange(has_door_, false)) ::unlink(config_.umad_socket.c_str());
 }
 
 std::uint64_t HostInfiniband::guid_of(const std::string& node) const {

@@ -64,6 +64,7 @@ class HostInfiniband final : public model::InfinibandManagement {
   store::Store& store_;
   std::map<std::string, model::IbAdapter> adapters_;
   std::unique_ptr<SubnetThread> thread_;  // null: there is no adapter
+  bool has_door_ = false;                 // the socket's file is ours
   LimitedLog log_;
 };
 

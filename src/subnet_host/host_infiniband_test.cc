@@ -144,7 +144,13 @@ TEST_F(HostInfinibandTest, AdaptersAreThereAgainWithTheirGuids) {
 TEST_F(HostInfinibandTest, TheDoorIsMadeAnewOverWhatWasLeft) {
   ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
   infiniband_.reset();
-  std::ofstream(door()).put('x');
+  {
+    const UniqueFd killed(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    door().native().copy(address.sun_path, sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(killed.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
   start(/*follows=*/true);
   EXPECT_TRUE(connects());
 }
@@ -181,6 +187,23 @@ TEST_F(HostInfinibandTest, ADoorThatCannotBeMadeLeavesNothing) {
   EXPECT_THAT(names(), IsEmpty());
   start();
   EXPECT_THAT(names(), IsEmpty());
+}
+
+// Neither a file nor a socket with a listener is taken away.
+TEST_F(HostInfinibandTest, WhatStandsInTheDoorsPlaceStays) {
+  std::ofstream(door()).put('x');
+  EXPECT_FALSE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  EXPECT_TRUE(has_door());
+  std::filesystem::remove(door());
+
+  const UniqueFd other(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  door().native().copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(other.get(), 1), 0);
+  EXPECT_FALSE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  EXPECT_TRUE(connects());
 }
 
 TEST_F(HostInfinibandTest, ADamagedRecordIsLeftOutAndCanBeRemoved) {

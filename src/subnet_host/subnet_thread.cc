@@ -37,8 +37,10 @@ void SubnetThread::run() {
   ::pthread_setname_np(::pthread_self(), "subnet");
   bool is_busy = false;
   while (!stopping_) {
-    if (!loop_->poll(rest(is_busy))) return;
+    // The time of a turn is that after the sleep, for what the sockets bring, too.
+    if (!loop_->wait(rest(is_busy))) return;
     clock_.now = std::chrono::steady_clock::now();
+    if (!loop_->poll(Duration::zero())) return;
     mailbox_.deliver();
     timers_.run_due(clock_.now);
     is_busy = subnet_.turn();
