@@ -264,9 +264,10 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
   }
   if (is_long) {
     const std::uint64_t tag = std::to_underlying(agent);
-    if (!segments_.send(to, std::move(copy), tag, {}, now))
-      return std::unexpected(SendRefusal::kNoRoom);
-    return {};
+    if (segments_.send(to, std::move(copy), tag, {}, now)) return {};
+    // Its sender is told by the refusal alone.
+    asked_.take(header.transaction.get(), header.management_class);
+    return std::unexpected(SendRefusal::kNoRoom);
   }
   Mad whole;
   std::ranges::copy(copy, whole.begin());

@@ -626,6 +626,34 @@ TEST_F(MadLayerTest, APortHasAManagerWhileAnyRuns) {
 
 // ---- Long MADs; their rules are tested with SegmentTable ----
 
+// A MAD that says it is to be sent in segments.
+std::vector<std::byte> long_request(std::uint64_t transaction) {
+  std::vector<std::byte> mad =
+      long_mad(5000, {.transaction = transaction, .method = method::kGetTable});
+  auto segments = wire::roce::header_at<wire::infiniband::SegmentHeader>(
+      mad, wire::infiniband::kSegmentHeaderAt);
+  segments.version = wire::infiniband::kSegmentVersion;
+  segments.type = wire::infiniband::SegmentType::kData;
+  segments.set_flags(wire::infiniband::kSegmentActive);
+  std::memcpy(mad.data() + wire::infiniband::kSegmentHeaderAt, &segments, sizeof segments);
+  return mad;
+}
+
+TEST_F(MadLayerTest, ALongMadThatIsRefusedIsNotWaitedFor) {
+  AgentWish wish = wish_for(management_class::kSubnetAdministration, {});
+  wish.class_version = 2;
+  wish.joins_segments = true;
+  const AgentId agent = registered(wish);
+  const MadAddress to{.lid = kPeerLid, .qp = 1};
+  std::size_t sent = 0;
+  while (sent < 200 &&
+         layer_.send(agent, to, long_request(sent + 1), 1s, 0, clock_.now).has_value())
+    ++sent;
+  ASSERT_LT(sent, 200u);
+  layer_.on_time(clock_.now + 2s);
+  EXPECT_EQ(agent_.unanswered.size(), sent);
+}
+
 TEST_F(MadLayerTest, AnAgentThatHasThemJoinedSendsAndGetsLongMads) {
   AgentWish wish = wish_for(management_class::kSubnetAdministration, {method::kGetTable});
   wish.class_version = 2;
@@ -637,13 +665,7 @@ TEST_F(MadLayerTest, AnAgentThatHasThemJoinedSendsAndGetsLongMads) {
   MadLayer peer(peer_node, *peer_node.port(1), from_peer_layer, clock_);
   ASSERT_TRUE(peer.register_agent(wish, peer_agent).has_value());
 
-  std::vector<std::byte> mad = long_mad(5000, {.method = method::kGetTable});
-  auto segments = wire::roce::header_at<wire::infiniband::SegmentHeader>(
-      mad, wire::infiniband::kSegmentHeaderAt);
-  segments.version = wire::infiniband::kSegmentVersion;
-  segments.type = wire::infiniband::SegmentType::kData;
-  segments.set_flags(wire::infiniband::kSegmentActive);
-  std::memcpy(mad.data() + wire::infiniband::kSegmentHeaderAt, &segments, sizeof segments);
+  const std::vector<std::byte> mad = long_request(1);
   ASSERT_TRUE(layer_.send(agent, {.lid = kPeerLid, .qp = 1}, mad, 1s, 0, clock_.now).has_value());
   for (int round = 0; round < 100 && !(outlet_.sent.empty() && from_peer_layer.sent.empty());
        ++round) {

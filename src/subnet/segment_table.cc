@@ -72,10 +72,10 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
 }
 
 void SegmentTable::forget(std::uint64_t tag) {
-  const auto at = std::ranges::find_if(transfers_, [tag](const auto& entry) {
-    return entry.first.direction == kSends && entry.second.tag == tag;
-  });
-  if (at != transfers_.end()) erase(at);
+  for (auto at = transfers_.begin(); at != transfers_.end();) {
+    const auto one = at++;
+    if (one->first.direction == kSends && one->second.tag == tag) erase(one);
+  }
 }
 
 bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instant now) {

@@ -198,5 +198,16 @@ TEST(SegmentTableTest, RefusesWhatItCannotSend) {
   EXPECT_TRUE(port.heard.failed.empty());
 }
 
+TEST(SegmentTableTest, ForgetsAllOfATag) {
+  SegmentPort port(1);
+  const auto send = [&](std::uint64_t transaction, std::uint64_t tag) {
+    return port.table.send({}, long_mad(1000, {.transaction = transaction}), tag, {}, {});
+  };
+  ASSERT_TRUE(send(1, 7) && send(2, 8) && send(3, 7) && send(4, 7));
+  port.table.forget(7);
+  EXPECT_EQ(port.table.sending(), 1u);
+  EXPECT_EQ(port.table.bytes_sending(), 1000 + kSaHeaders);
+}
+
 }  // namespace
 }  // namespace paravane::subnet
