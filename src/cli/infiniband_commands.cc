@@ -243,7 +243,7 @@ void add_infiniband_commands(CLI::App& parent, Run& run) {
   CLI::App* restart =
       infiniband->add_subcommand("restart", "Restart all adapters, as a reboot of the host would");
   restart->footer(
-      "All links go down and up again, and changed module parameters take effect.\n"
+      "All links go down and up again.\n"
       "Examples:\n"
       "  paravane infiniband restart");
   restart->callback([&run] { run = run_restart_infiniband; });
