@@ -86,8 +86,8 @@ class SegmentTable {
   std::expected<void, SegmentRefusal> send(const MadAddress& to, std::vector<std::byte> mad,
                                            std::uint64_t tag, const SegmentSender::Options& options,
                                            Instant now);
-  // Forgets all that is sent with this tag and tells neither peer nor owner: the peer may have answered
-  // already. Takes time with the number of transfers.
+  // Forgets all that is sent with this tag and tells neither peer nor owner: the peer may have
+  // answered already. Takes time with the number of transfers.
   void forget(std::uint64_t tag);
 
   // A MAD has arrived. False: it is no segment, and not for this table.
