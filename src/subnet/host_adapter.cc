@@ -18,21 +18,14 @@ using wire::infiniband::CapabilityChange;
 using wire::infiniband::Datagram;
 using wire::infiniband::DatagramHeaders;
 using wire::infiniband::kMadBytes;
+using wire::infiniband::NodeType;
 using wire::infiniband::Notice;
+using wire::infiniband::NoticeType;
 using wire::infiniband::SubnetManagementPacket;
 
 constexpr std::uint32_t kPortCapabilities =
     capability::kTraps | capability::kLaneTable | capability::kSystemGuid |
     capability::kCapabilityNotice | capability::kRegisterAgain;
-
-Notice notice_of(std::uint16_t number, wire::infiniband::NoticeType type) {
-  Notice notice;
-  notice.generic_type =
-      static_cast<std::uint8_t>(wire::infiniband::kGenericNotice | static_cast<std::uint8_t>(type));
-  notice.producer.set(static_cast<std::uint32_t>(wire::infiniband::NodeType::kChannelAdapter));
-  notice.trap.set(number);
-  return notice;
-}
 
 template <typename Details>
 void put_details(const Details& details, Notice& notice) {
@@ -187,7 +180,7 @@ void HostAdapter::Attachment::tell_bad_key(std::uint16_t number, std::uint32_t k
     details.source_gid = headers.global->source;
     details.destination_gid = headers.global->destination;
   }
-  Notice notice = notice_of(number, wire::infiniband::NoticeType::kSecurity);
+  Notice notice = notice_of(number, NoticeType::kSecurity, NodeType::kChannelAdapter);
   put_details(details, notice);
   notices_.tell(notice, adapter_.clock_.now);
 }
@@ -251,7 +244,7 @@ void HostAdapter::Attachment::on_manager_change() {
   CapabilityChange details;
   details.lid.set(port_.lid());
   details.capabilities.set(port_.capabilities());
-  Notice notice = notice_of(trap::kCapabilityChanged, wire::infiniband::NoticeType::kInfo);
+  Notice notice = notice_of(trap::kCapabilityChanged, NoticeType::kInfo, NodeType::kChannelAdapter);
   put_details(details, notice);
   notices_.tell(notice, adapter_.clock_.now);
 }
@@ -272,17 +265,8 @@ void HostAdapter::Attachment::on_time(Instant now) {
   mads_.on_time(now);
   const std::uint16_t master = port_.info().master_lid.get();
   if (port_.lid() == 0 || master == 0) return;
-  for (const Notices::Due& due : notices_.take_due(now)) {
-    SubnetManagementPacket smp;
-    smp.header.management_class = wire::infiniband::management_class::kSubnetByLid;
-    smp.header.method = method::kTrap;
-    smp.header.attribute.set(wire::infiniband::attribute::kNotice);
-    smp.header.transaction.set(due.transaction);
-    Notice notice = due.notice;
-    notice.issuer = port_.info().lid;  // it may have been told before there was one
-    std::memcpy(smp.data.data(), &notice, sizeof notice);
-    mads_.send_to(master, smp);
-  }
+  for (const Notices::Due& due : notices_.take_due(now))
+    mads_.send_to(master, Notices::trap_of(due, port_.info().lid));
 }
 
 // ---- The adapter ----

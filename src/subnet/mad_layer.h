@@ -81,7 +81,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   // To the agent that asked, or has registered for it. REQUIRES: a MAD with all of its header.
   void dispatch(const MadAddress& from, std::span<const std::byte> mad);
   void answer_for_none(const MadAddress& from, std::span<const std::byte> mad);
-  // kNone: there is none.
+  // kNone: no agent wants it.
   AgentId receiver_of(std::span<const std::byte> mad) const;
   bool is_joined_for(AgentId agent) const;
 

@@ -30,7 +30,7 @@ enum class SendRefusal : std::uint8_t {
   kNoAgent,
   kLength,    // not 256 bytes, and no segments
   kNoRoom,    // too many MADs wait for an answer
-  kBadClass,  // another class than the agent's, or a route that is none
+  kBadClass,  // another class than the agent's, or an impossible route
 };
 
 class MadPort {
@@ -42,7 +42,7 @@ class MadPort {
   // `agent` outlives its registration.
   virtual std::expected<AgentId, AgentRefusal> register_agent(const AgentWish& wish,
                                                               MadAgent& agent) = 0;
-  // What it asked is forgotten. Does nothing if there is none.
+  // What it asked is forgotten. An unknown agent is ignored.
   virtual void unregister(AgentId agent) = 0;
   // `timeout`: of each try; zero: no answer is waited for. `mad` is copied.
   virtual std::expected<void, SendRefusal> send(AgentId agent, const MadAddress& to,

@@ -1,10 +1,25 @@
 #include "subnet/notices.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include "wire/infiniband/attribute.h"
 
 namespace paravane::subnet {
 
+using wire::infiniband::NodeType;
 using wire::infiniband::Notice;
+using wire::infiniband::NoticeType;
+using wire::infiniband::SubnetManagementPacket;
+
+Notice notice_of(std::uint16_t trap, NoticeType type, NodeType node) {
+  Notice notice;
+  notice.generic_type =
+      static_cast<std::uint8_t>(wire::infiniband::kGenericNotice | static_cast<std::uint8_t>(type));
+  notice.producer.set(static_cast<std::uint32_t>(node));
+  notice.trap.set(trap);
+  return notice;
+}
 
 void Notices::tell(const Notice& notice, Instant now) {
   Instant at = now;
@@ -52,6 +67,20 @@ Instant Notices::next_deadline() const {
   Instant next = kNever;
   for (const Waiting& waiting : waiting_) next = std::min(next, waiting.at);
   return next;
+}
+
+SubnetManagementPacket Notices::trap_of(const Due& due, Be16 lid) {
+  SubnetManagementPacket smp;
+  smp.header.management_class = wire::infiniband::management_class::kSubnetByLid;
+  smp.header.method = wire::infiniband::method::kTrap;
+  smp.header.attribute.set(wire::infiniband::attribute::kNotice);
+  smp.header.transaction.set(due.transaction);
+  Notice notice = due.notice;
+  notice.issuer = lid;
+  if (notice.trap.get() == wire::infiniband::trap::kLinkStateChanged)
+    std::memcpy(notice.details.data(), &lid, sizeof lid);
+  wire::infiniband::put_attribute(notice, smp);
+  return smp;
 }
 
 }  // namespace paravane::subnet

@@ -17,6 +17,10 @@
 
 namespace paravane::subnet {
 
+// A generic notice of a node, without its details.
+wire::infiniband::Notice notice_of(std::uint16_t trap, wire::infiniband::NoticeType type,
+                                   wire::infiniband::NodeType node);
+
 class Notices {
  public:
   static constexpr std::size_t kMost = 16;
@@ -35,6 +39,9 @@ class Notices {
   };
   // What is due, each once; the next time of each is set.
   std::vector<Due> take_due(Instant now);
+  // The trap of what is due, from a node that has this LID now: when the notice was told it may
+  // have had none. It has no management key (o14-1).
+  static wire::infiniband::SubnetManagementPacket trap_of(const Due& due, Be16 lid);
   // kNever: nothing waits.
   Instant next_deadline() const;
   bool empty() const { return waiting_.empty(); }

@@ -1,8 +1,9 @@
 #include "subnet/performance_agent.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
+
+#include "wire/infiniband/attribute.h"
 
 namespace paravane::subnet {
 namespace {
@@ -10,11 +11,13 @@ namespace {
 namespace attribute = wire::infiniband::attribute;
 namespace mad_status = wire::infiniband::mad_status;
 namespace method = wire::infiniband::method;
+using wire::infiniband::attribute_of;
 using wire::infiniband::ClassPortInfo;
 using wire::infiniband::MadHeader;
 using wire::infiniband::PerformancePacket;
 using wire::infiniband::PortCounters;
 using wire::infiniband::PortCountersExtended;
+using wire::infiniband::put_attribute;
 
 constexpr std::uint32_t kAnswersWithinASecond = 18;
 
@@ -57,7 +60,7 @@ void clear(const Choice (&choices)[kCount], std::uint16_t chosen, PortTotals& to
   }
 }
 
-// The ports that a request is about; empty: there is none.
+// The ports that a request is about; empty: the node has no such port.
 std::vector<Port*> chosen_ports(Node& node, std::uint8_t number) {
   std::vector<Port*> ports;
   if (number == wire::infiniband::kAllPorts) {
@@ -83,21 +86,6 @@ PortTotals sum_of(const std::vector<Port*>& ports) {
       sum.*total += one.*total;
   }
   return sum;
-}
-
-template <typename Attribute>
-Attribute attribute_of(const PerformancePacket& packet) {
-  static_assert(sizeof(Attribute) <= sizeof packet.data);
-  Attribute value;
-  std::memcpy(&value, packet.data.data(), sizeof value);
-  return value;
-}
-
-template <typename Attribute>
-void put_attribute(const Attribute& value, PerformancePacket& packet) {
-  static_assert(sizeof(Attribute) <= sizeof packet.data);
-  packet.data.fill(std::byte{0});
-  std::memcpy(packet.data.data(), &value, sizeof value);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class Port {
   bool lets_pass(std::uint16_t key) const;
   // The key of the table that lets `key` pass; 0: none.
   std::uint16_t partition_for(std::uint16_t key) const;
-  // The index of that key; 0 if there is none.
+  // The index of that key; 0 if no key lets it pass.
   std::uint16_t partition_index(std::uint16_t key) const;
 
   // ---- The node's part ----

@@ -51,7 +51,7 @@ class SegmentSender {
 
   // Once, before all others.
   void begin(Instant now, MadList& out);
-  // An ACK, STOP or ABORT, or what is none of them. REQUIRES: is_segment(mad).
+  // An ACK, STOP or ABORT; other segments are refused. REQUIRES: is_segment(mad).
   void on_packet(const wire::infiniband::MadBytes& mad, Instant now, MadList& out);
   // Does nothing before next_deadline().
   void on_time(Instant now, MadList& out);

@@ -1,7 +1,8 @@
 #include "subnet/subnet_agent.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "wire/infiniband/attribute.h"
 
 namespace paravane::subnet {
 namespace {
@@ -9,29 +10,16 @@ namespace {
 namespace attribute = wire::infiniband::attribute;
 namespace mad_status = wire::infiniband::mad_status;
 namespace method = wire::infiniband::method;
+using wire::infiniband::attribute_of;
 using wire::infiniband::NodeInfo;
 using wire::infiniband::PortInfo;
+using wire::infiniband::put_attribute;
 using wire::infiniband::SubnetManagementPacket;
 using wire::infiniband::SwitchInfo;
 
 // A manufacturer's number of ours, locally administered: no manufacturer's.
 constexpr std::uint32_t kVendor = 0x025056;
 constexpr std::size_t kMostDescription = 63;
-
-template <typename Attribute>
-Attribute attribute_of(const SubnetManagementPacket& smp) {
-  static_assert(sizeof(Attribute) <= sizeof smp.data);
-  Attribute value;
-  std::memcpy(&value, smp.data.data(), sizeof value);
-  return value;
-}
-
-template <typename Attribute>
-void put_attribute(const Attribute& value, SubnetManagementPacket& smp) {
-  static_assert(sizeof(Attribute) <= sizeof smp.data);
-  smp.data.fill(std::byte{0});
-  std::memcpy(smp.data.data(), &value, sizeof value);
-}
 
 bool is_set(const SubnetManagementPacket& smp) {
   return smp.header.method == method::kSet;

@@ -24,7 +24,6 @@ using wire::infiniband::kMadBytes;
 using wire::infiniband::kManagementLane;
 using wire::infiniband::LocalRouteHeader;
 using wire::infiniband::MadHeader;
-using wire::infiniband::Notice;
 using wire::infiniband::PerformancePacket;
 using wire::infiniband::PortState;
 using wire::infiniband::SubnetManagementPacket;
@@ -264,12 +263,9 @@ void SubnetSwitch::on_port_change(PortNumber number) {
   // 14.2.5.4: the steps that the manager orders itself are no news for it.
   if (state != PortState::kDown && state != PortState::kInitialize) return;
   tables_.mark_port_change();
-  Notice notice;
-  notice.generic_type = wire::infiniband::kGenericNotice |
-                        static_cast<std::uint8_t>(wire::infiniband::NoticeType::kUrgent);
-  notice.producer.set(static_cast<std::uint32_t>(wire::infiniband::NodeType::kSwitch));
-  notice.trap.set(trap::kLinkStateChanged);
-  notices_.tell(notice, clock_.now);
+  notices_.tell(notice_of(trap::kLinkStateChanged, wire::infiniband::NoticeType::kUrgent,
+                          wire::infiniband::NodeType::kSwitch),
+                clock_.now);
 }
 
 void SubnetSwitch::on_link_order(PortNumber port) {
@@ -280,20 +276,8 @@ void SubnetSwitch::on_time(Instant now) {
   const Port& own = *ports_[0];
   const std::uint16_t master = own.info().master_lid.get();
   if (own.lid() == 0 || master == 0) return;
-  for (const Notices::Due& due : notices_.take_due(now)) {
-    SubnetManagementPacket smp;
-    smp.header.management_class = wire::infiniband::management_class::kSubnetByLid;
-    smp.header.method = method::kTrap;
-    smp.header.attribute.set(wire::infiniband::attribute::kNotice);
-    smp.header.transaction.set(due.transaction);
-    // It may have been told before there was a LID.
-    Notice notice = due.notice;
-    const Be16 lid = own.info().lid;
-    notice.issuer = lid;
-    std::memcpy(notice.details.data(), &lid, sizeof lid);
-    std::memcpy(smp.data.data(), &notice, sizeof notice);
-    send_to(master, smp);
-  }
+  for (const Notices::Due& due : notices_.take_due(now))
+    send_to(master, Notices::trap_of(due, own.info().lid));
 }
 
 Instant SubnetSwitch::next_deadline() const {

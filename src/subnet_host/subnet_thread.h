@@ -1,5 +1,5 @@
 // SubnetThread: the thread that owns this host's part of an InfiniBand subnet: its switch, its
-// adapters and the umad door. There is none before the first adapter is added.
+// adapters and the umad door. It starts with the first adapter that is added.
 //
 // It sleeps until a packet, a program at the door, a message or a deadline needs it, and it never
 // touches what the worker owns: an RDMA guest's work does not wait for it.

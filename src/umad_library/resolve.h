@@ -25,7 +25,7 @@ enum class Need { kAnyPort, kSmi };  // kSmi: a port whose SMPs pass
 //
 // Without a port: the first that is active; or the first with a link; or the first that is not
 // disabled. Without a name: the first adapter with an active port; or the first with any that
-// will do. nullopt: there is none.
+// will do. nullopt: no port fits.
 std::optional<std::string> resolve(Door& door, const char* name, int* port,
                                    Need need = Need::kAnyPort);
 

@@ -72,7 +72,7 @@ std::span<std::byte> mad_behind(void* umad, int length) {
           static_cast<std::size_t>(std::max(length, 0))};
 }
 
-// poll() of a descriptor that is none of ours.
+// poll() of a descriptor that this library did not open.
 int poll_other(int fd, int timeout_ms, NotCancelled& thread) {
   const int count = thread.wait(fd, POLLIN, timeout_ms);
   if (count > 0) return 0;
