@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "subnet": ["base", "wire"],
     "umad": ["base", "wire", "subnet"],
     "ipoib": ["base", "wire", "subnet"],
+    "ipoib": ["base", "wire", "subnet"],
     "verbs": ["base", "state", "guestmem"],
     "vfio_user": ["base", "state", "guestmem"],
     "device": ["base", "state", "guestmem", "abi", "verbs", "vfio_user"],

@@ -1,0 +1,199 @@
+#include "ipoib/administration_client.h"
+
+#include <cstring>
+#include <utility>
+
+#include "wire/infiniband/attribute.h"
+#include "wire/infiniband/subnet_management.h"
+
+namespace paravane::ipoib {
+
+namespace attribute = wire::infiniband::attribute;
+namespace management_class = wire::infiniband::management_class;
+namespace method = wire::infiniband::method;
+namespace multicast_component = wire::infiniband::multicast_component;
+namespace path_component = wire::infiniband::path_component;
+using wire::infiniband::administration_status;
+using wire::infiniband::AdministrationPacket;
+using wire::infiniband::AdministrationStatus;
+using wire::infiniband::attribute_of;
+using wire::infiniband::Gid;
+using wire::infiniband::MulticastMember;
+using wire::infiniband::PathRecord;
+using wire::infiniband::put_attribute;
+
+namespace {
+
+using Cause = AdministrationFailure::Cause;
+
+// What an answer says of a question of this kind.
+template <typename Record>
+AdministrationClient::Answer<Record> record_of(const AdministrationPacket* answer) {
+  if (answer == nullptr) return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+  const std::uint16_t status = answer->header.status.get();
+  // It asks for patience (13.4.6.4): the same as no answer.
+  if ((status & wire::infiniband::mad_status::kBusy) != 0)
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+  if (status != 0)
+    return std::unexpected(
+        AdministrationFailure{.cause = Cause::kRefused, .status = administration_status(status)});
+  return attribute_of<Record>(*answer);
+}
+
+}  // namespace
+
+AdministrationClient::AdministrationClient(subnet::HostAdapter& adapter, subnet::PortNumber port,
+                                           const TurnClock& clock)
+    : adapter_(adapter), port_(port), clock_(clock) {
+  const auto registered = adapter_.mads(port_).register_agent(
+      {.management_class = management_class::kSubnetAdministration,
+       .class_version = wire::infiniband::kAdministrationVersion},
+      *this);
+  if (registered) agent_ = *registered;
+}
+
+AdministrationClient::~AdministrationClient() {
+  if (agent_ != subnet::AgentId::kNone) adapter_.mads(port_).unregister(agent_);
+}
+
+Gid AdministrationClient::own_gid() const {
+  const subnet::Port& port = *adapter_.port(port_);
+  const Be64 prefix = port.info().gid_prefix;
+  const Be64 guid(port.guid());
+  Gid gid;
+  std::memcpy(gid.data(), &prefix, sizeof prefix);
+  std::memcpy(gid.data() + sizeof prefix, &guid, sizeof guid);
+  return gid;
+}
+
+subnet::MadAddress AdministrationClient::administration() const {
+  const wire::infiniband::PortInfo& info = adapter_.port(port_)->info();
+  return {.lid = info.master_lid.get(),
+          .qp = wire::infiniband::kServiceQueuePair,
+          .qkey = wire::infiniband::kServiceQkey,
+          .level = static_cast<std::uint8_t>(info.mtu_master_level & 0x0F)};
+}
+
+AdministrationPacket AdministrationClient::membership(const Gid& group, std::uint16_t partition,
+                                                      bool send_only) const {
+  MulticastMember member;
+  member.group = group;
+  member.port = own_gid();
+  member.partition.set(partition);
+  member.scope_join = send_only ? wire::infiniband::kJoinSendOnly : wire::infiniband::kJoinFull;
+  AdministrationPacket packet;
+  packet.header.attribute.set(attribute::kMulticastMemberRecord);
+  packet.components.set(multicast_component::kGroup | multicast_component::kPort |
+                        multicast_component::kPartition | multicast_component::kJoinState);
+  put_attribute(member, packet);
+  return packet;
+}
+
+std::expected<QuestionId, AdministrationFailure> AdministrationClient::join(const Gid& group,
+                                                                            std::uint16_t partition,
+                                                                            bool send_only,
+                                                                            OnMember on_member) {
+  AdministrationPacket packet = membership(group, partition, send_only);
+  packet.header.method = method::kSet;
+  return ask(packet, [group, on_member = std::move(on_member)](const AdministrationPacket* answer) {
+    auto member = record_of<MulticastMember>(answer);
+    // Of another group: no answer to the question.
+    if (member && member->group != group)
+      member = std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+    on_member(member);
+  });
+}
+
+void AdministrationClient::leave(const Gid& group, std::uint16_t partition, bool send_only) {
+  if (agent_ == subnet::AgentId::kNone || administration().lid == 0) return;
+  AdministrationPacket packet = membership(group, partition, send_only);
+  packet.header.method = method::kDelete;
+  send(packet, next_++, Duration::zero());
+}
+
+std::expected<QuestionId, AdministrationFailure> AdministrationClient::find_path(
+    const PathWish& wish, OnPath on_path) {
+  PathRecord path;
+  path.source = own_gid();
+  path.reversible_paths = wire::infiniband::kReversible | 1;
+  path.destination_lid.set(wish.destination);
+  path.partition.set(wish.partition);
+  AdministrationPacket packet;
+  packet.header.method = method::kGet;
+  packet.header.attribute.set(attribute::kPathRecord);
+  packet.components.set(path_component::kSource | path_component::kDestinationLid |
+                        path_component::kReversible | path_component::kNumberOfPaths |
+                        path_component::kPartition);
+  put_attribute(path, packet);
+  const std::uint16_t lid = wish.destination;
+  return ask(packet, [lid, on_path = std::move(on_path)](const AdministrationPacket* answer) {
+    auto path_record = record_of<PathRecord>(answer);
+    if (path_record && path_record->destination_lid.get() != lid)
+      path_record = std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+    on_path(path_record);
+  });
+}
+
+void AdministrationClient::cancel(QuestionId question) {
+  open_.erase(static_cast<std::uint32_t>(question));
+}
+
+std::expected<QuestionId, AdministrationFailure> AdministrationClient::ask(
+    AdministrationPacket question, OnAnswer on_answer) {
+  if (!adapter_.port(port_)->is_active() || administration().lid == 0)
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoManager});
+  if (agent_ == subnet::AgentId::kNone || open_.size() >= kMostQuestions)
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoRoom});
+  while (next_ == 0 || open_.contains(next_)) ++next_;
+  const std::uint32_t transaction = next_++;
+  const auto opened = open_.emplace(transaction, std::move(on_answer)).first;
+  if (!send(question, transaction, kTimeout)) {
+    open_.erase(opened);
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoRoom});
+  }
+  return QuestionId{transaction};
+}
+
+bool AdministrationClient::send(AdministrationPacket& packet, std::uint32_t transaction,
+                                Duration timeout) {
+  packet.header.management_class = management_class::kSubnetAdministration;
+  packet.header.class_version = wire::infiniband::kAdministrationVersion;
+  packet.header.transaction.set(transaction);
+  // A request is no segment.
+  packet.segment.version = 0;
+  packet.segment.type = {};
+  const auto bytes = std::as_bytes(std::span(&packet, 1));
+  const unsigned retries = timeout == Duration::zero() ? 0 : kRetries;
+  return adapter_.mads(port_)
+      .send(agent_, administration(), bytes, timeout, retries, clock_.now)
+      .has_value();
+}
+
+void AdministrationClient::close(std::span<const std::byte> mad,
+                                 const AdministrationPacket* answer) {
+  if (mad.size() < sizeof(wire::infiniband::MadHeader)) return;
+  wire::infiniband::MadHeader header;
+  std::memcpy(&header, mad.data(), sizeof header);
+  const auto found = open_.find(static_cast<std::uint32_t>(header.transaction.get()));
+  if (found == open_.end()) return;
+  const OnAnswer on_answer = std::move(found->second);
+  open_.erase(found);
+  on_answer(answer);
+}
+
+void AdministrationClient::on_mad(subnet::AgentId /*agent*/, const subnet::MadAddress& /*from*/,
+                                  std::span<const std::byte> mad) {
+  if (mad.size() != sizeof(AdministrationPacket)) return;
+  AdministrationPacket packet;
+  std::memcpy(&packet, mad.data(), sizeof packet);
+  // One for a Set, too; a table is not asked for.
+  if (packet.header.method != method::kGetResponse) return;
+  close(mad, &packet);
+}
+
+void AdministrationClient::on_no_answer(subnet::AgentId /*agent*/, const subnet::MadAddress& /*to*/,
+                                        std::span<const std::byte> mad) {
+  close(mad, nullptr);
+}
+
+}  // namespace paravane::ipoib

@@ -1,0 +1,44 @@
+// BroadcastGroup: what subnet administration says of a partition's broadcast group, which every IP
+// interface of the partition joins first (RFC 4391, section 5). Its Q_Key, service level and MTU
+// hold for the whole partition.
+//
+// A plain value.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string_view>
+
+#include "wire/infiniband/datagram.h"
+#include "wire/infiniband/subnet_administration.h"
+
+namespace paravane::ipoib {
+
+struct BroadcastGroup {
+  wire::infiniband::Gid gid{};
+  std::uint16_t lid = 0;
+  std::uint16_t partition = 0;  // the key that packets carry
+  std::uint32_t qkey = 0;
+  std::uint8_t level = 0;
+  std::uint8_t traffic_class = 0;
+  std::uint32_t flow_label = 0;
+  std::uint8_t hop_limit = 0;
+  std::size_t mtu = 0;  // of an IP packet, in bytes: the link's without the encapsulation
+
+  friend bool operator==(const BroadcastGroup&, const BroadcastGroup&) = default;
+};
+
+enum class BadGroup : std::uint8_t {
+  kLid,   // not a multicast LID
+  kQkey,  // a controlled one, with which a member could speak to the services of other nodes
+  kMtu,   // of no IP network, or above `most`
+};
+
+// `partition`: the key of the port's table. `most`: of the port's link, in bytes.
+std::expected<BroadcastGroup, BadGroup> read_broadcast_group(
+    const wire::infiniband::MulticastMember& member, std::uint16_t partition, std::size_t most);
+std::string_view words_of(BadGroup bad);
+
+}  // namespace paravane::ipoib

@@ -1,0 +1,91 @@
+// Membership: a port's full membership of a partition's broadcast group, which is what makes the
+// partition usable for IP (RFC 4391, section 5). It joins as soon as the port is active and has the
+// partition's key, joins again when the subnet manager wants that, and tries again after 1 s to
+// 16 s when it could not.
+//
+// VLAN N is the partition 0x8000 + N, and untagged frames go with the key at index 0 of the port's
+// table. The subnet's thread only.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/instant.h"
+#include "base/turn_clock.h"
+#include "ipoib/administration_client.h"
+#include "ipoib/broadcast_group.h"
+#include "subnet/host_adapter.h"
+
+namespace paravane::ipoib {
+
+class Membership {
+ public:
+  enum class State : std::uint8_t {
+    kNoLink,  // the port is not active
+    kNoKey,   // the port's table lacks the partition
+    kJoining,
+    kJoined,
+    kRefused,  // and tries again later; why() says why
+  };
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // It was joined, lost, or the group has changed. The membership may be read from there.
+    virtual void on_membership(Membership& membership) = 0;
+  };
+
+  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
+  static constexpr Duration kLastRetry = std::chrono::seconds(16);
+
+  // All outlive us. Follows the port from the first on_port_change() on.
+  Membership(subnet::HostAdapter& adapter, subnet::PortNumber port, AdministrationClient& client,
+             const TurnClock& clock, std::uint16_t vlan, Listener& listener);
+  // Leaves the group.
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  std::uint16_t vlan() const { return vlan_; }
+  State state() const { return state_; }
+  // nullptr: it is not joined.
+  const BroadcastGroup* group() const { return group_ ? &*group_ : nullptr; }
+  // With kRefused, in words.
+  std::string why() const;
+
+  // The port's state, its LID or its partitions may have changed.
+  void on_port_change();
+  // Administration has forgotten its members.
+  void on_register_again();
+  void on_time(Instant now);
+  // kNever: nothing is due.
+  Instant next_deadline() const;
+
+ private:
+  // The partition's key in the port's table; 0: none.
+  std::uint16_t key() const;
+  void join();
+  void take(const AdministrationClient::Answer<wire::infiniband::MulticastMember>& answer);
+  void retry_later();
+  void lose(State state);
+
+  subnet::HostAdapter& adapter_;
+  const subnet::PortNumber port_;
+  AdministrationClient& client_;
+  const TurnClock& clock_;
+  const std::uint16_t vlan_;
+  Listener& listener_;
+  State state_ = State::kNoLink;
+  std::uint16_t key_ = 0;  // with which it joins or has joined
+  std::uint16_t lid_ = 0;  // of the port at that time
+  std::optional<BroadcastGroup> group_;
+  QuestionId question_ = QuestionId::kNone;
+  AdministrationFailure failure_{};
+  std::optional<BadGroup> bad_group_;
+  Duration retry_ = kFirstRetry;
+  Instant due_ = kNever;
+};
+
+}  // namespace paravane::ipoib
