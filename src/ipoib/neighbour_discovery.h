@@ -30,9 +30,11 @@ using wire::infiniband::IpoibAddress;
 using wire::roce::MacBytes;
 
 enum class DiscoveryKind : std::uint8_t {
-  kNone,    // another packet, which needs no translation
-  kPlain,   // directly behind the IPv6 header, which is for the functions below
-  kHidden,  // in a fragment or behind an extension header, or perhaps so: not to be passed on
+  kNone,   // another packet, which needs no translation
+  kPlain,  // directly behind the IPv6 header, which is for the functions below
+  // In a fragment or behind an extension header, or in a packet that ends before that shows: not to
+  // be passed on.
+  kHidden,
 };
 DiscoveryKind discovery_kind(std::span<const std::byte> packet);
 
