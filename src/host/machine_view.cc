@@ -31,10 +31,19 @@ std::vector<std::string> identities_of(const std::vector<Device>& devices) {
 }
 
 template <typename Device>
-void give_names(std::vector<Device>& devices, DeviceNumbers& numbers) {
+void give_names(std::vector<Device>& devices, store::DeviceNumbers& numbers) {
   const auto names = numbers.name(identities_of(devices));
   for (std::size_t i = 0; i < devices.size(); ++i) devices[i].name = names[i];
   std::ranges::sort(devices, {}, [](const Device& device) { return by_number(device.name); });
+}
+
+// Without the numbers of IPoIB uplinks.
+store::DeviceRange nic_range() {
+  store::DeviceRange range;
+  for (unsigned i = 0; i < model::kMaxIpoibUplinks; ++i) {
+    range.barred.insert(model::kFirstIpoibUplink + i);
+  }
+  return range;
 }
 
 }  // namespace
@@ -44,21 +53,22 @@ MachineView::MachineView(privsep::MachineLooker* looker, store::Store& store,
     : looker_(looker),
       store_(store),
       now_(std::move(now)),
-      nics_(model::kNicPrefix, {}),
+      nics_(model::kNicPrefix, {}, nic_range()),
       rdma_devices_(model::kRdmaPrefix, {}) {}
 
 model::ApiResult<void> MachineView::load() {
-  auto nics = read_numbers(kNicNumberKind, model::kNicPrefix);
+  auto nics = read_numbers(kNicNumberKind, model::kNicPrefix, nic_range());
   if (!nics) return std::unexpected(nics.error());
-  auto rdma_devices = read_numbers(kRdmaNumberKind, model::kRdmaPrefix);
+  auto rdma_devices = read_numbers(kRdmaNumberKind, model::kRdmaPrefix, {});
   if (!rdma_devices) return std::unexpected(rdma_devices.error());
   nics_ = std::move(*nics);
   rdma_devices_ = std::move(*rdma_devices);
   return {};
 }
 
-model::ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind,
-                                                          std::string_view prefix) {
+model::ApiResult<store::DeviceNumbers> MachineView::read_numbers(const char* kind,
+                                                                 std::string_view prefix,
+                                                                 store::DeviceRange range) {
   const auto documents = store_.documents(kind);
   if (!documents) return std::unexpected(documents.error());
   std::map<std::string, std::string> known;
@@ -70,7 +80,7 @@ model::ApiResult<DeviceNumbers> MachineView::read_numbers(const char* kind,
       known.erase(name);
     }
   }
-  return DeviceNumbers(prefix, known);
+  return store::DeviceNumbers(prefix, known, std::move(range));
 }
 
 model::ApiResult<model::Machine> MachineView::look() {

@@ -9,14 +9,15 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/instant.h"
-#include "host/device_numbers.h"
 #include "model/api_error.h"
 #include "model/machine.h"
 #include "privsep/machine_looker.h"
+#include "store/device_numbers.h"
 #include "store/store.h"
 
 namespace paravane::host {
@@ -37,6 +38,9 @@ class MachineView {
   // Reads the stored numbers. Errors: kStore.
   model::ApiResult<void> load();
 
+  // The numbers that NICs of this host have or had. New ones get none of an IPoIB uplink's.
+  std::set<unsigned> nic_numbers() const { return nics_.given(); }
+
   // In the order of their numbers. Errors: kInternal.
   model::ApiResult<model::Machine> look();
   // `nic`: either of its names. Errors: kNotFound, kInternal.
@@ -47,13 +51,14 @@ class MachineView {
  private:
   void number(model::Machine& machine);
   void keep(const char* kind, const std::map<std::string, std::string>& names);
-  model::ApiResult<DeviceNumbers> read_numbers(const char* kind, std::string_view prefix);
+  model::ApiResult<store::DeviceNumbers> read_numbers(const char* kind, std::string_view prefix,
+                                                      store::DeviceRange range);
 
   privsep::MachineLooker* looker_;
   store::Store& store_;
   std::function<Instant()> now_;
-  DeviceNumbers nics_;
-  DeviceNumbers rdma_devices_;
+  store::DeviceNumbers nics_;
+  store::DeviceNumbers rdma_devices_;
   std::optional<model::Machine> seen_;
   Instant seen_at_{};
   std::optional<model::ApiError> failed_;  // the last look

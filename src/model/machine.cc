@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace paravane::model {
 namespace {
@@ -39,6 +40,13 @@ Status check_rdma_name(std::string_view name) {
 
 bool is_nic_name(std::string_view name) {
   return is_numbered(name, kNicPrefix);
+}
+
+bool is_ipoib_uplink_name(std::string_view name) {
+  if (!is_nic_name(name)) return false;
+  unsigned number = 0;
+  std::from_chars(name.data() + kNicPrefix.size(), name.data() + name.size(), number);
+  return number >= kFirstIpoibUplink && number - kFirstIpoibUplink < kMaxIpoibUplinks;
 }
 
 const PhysicalNic* nic_named(const Machine& machine, std::string_view name) {

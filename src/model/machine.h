@@ -24,6 +24,11 @@ inline constexpr std::size_t kMaxRdmaCounters = 512;
 inline constexpr std::string_view kNicPrefix = "vmnic";
 inline constexpr std::string_view kRdmaPrefix = "vmrdma";
 
+// IPoIB uplinks are the Ethernet that this host's virtual InfiniBand adapters make of their ports.
+// They are called as NICs are, with numbers of their own: "vmnic32" to "vmnic47".
+inline constexpr unsigned kFirstIpoibUplink = 32;
+inline constexpr unsigned kMaxIpoibUplinks = 16;  // of a host
+
 struct PhysicalNic {
   std::string name{};         // "vmnic0"; empty: it has no number yet
   std::string identity{};     // what it is known again by
@@ -95,6 +100,8 @@ struct RdmaStats {
 Status check_rdma_name(std::string_view name);
 // "vmnic2": whether it is one of our names for NICs.
 bool is_nic_name(std::string_view name);
+// "vmnic32": whether it is a name of an IPoIB uplink.
+bool is_ipoib_uplink_name(std::string_view name);
 // By either of its names. nullptr: there is none.
 const PhysicalNic* nic_named(const Machine& machine, std::string_view name);
 // "vmnic2 (eth2)", where both are known.

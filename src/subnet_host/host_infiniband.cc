@@ -12,7 +12,9 @@
 #include "api/infiniband_json.h"
 #include "base/socket_use.h"
 #include "base/unix_listener.h"
+#include "json/json_reader.h"
 #include "model/ib_device.h"
+#include "model/machine.h"
 #include "subnet_host/port_status.h"
 
 namespace paravane::subnet_host {
@@ -53,10 +55,20 @@ subnet::AdapterModel model_of(const model::IbAdapter& adapter) {
           .partitions = static_cast<std::uint16_t>(device.partitions)};
 }
 
+store::DeviceRange uplink_range(const std::set<unsigned>& nic_numbers) {
+  return {
+      .first = model::kFirstIpoibUplink, .count = model::kMaxIpoibUplinks, .barred = nic_numbers};
+}
+
+// What a number belongs to. A port has one uplink so far, the one of index 0.
+std::string identity_of(const std::string& adapter, std::uint32_t port) {
+  return fmt::format("{}/{}/0", adapter, port);
+}
+
 }  // namespace
 
 HostInfiniband::HostInfiniband(HostInfinibandConfig config, store::Store& store)
-    : config_(std::move(config)), store_(store) {}
+    : config_(std::move(config)), store_(store), numbers_(model::kNicPrefix, {}) {}
 
 HostInfiniband::~HostInfiniband() {
   end_thread();
@@ -74,7 +86,7 @@ ApiResult<void> HostInfiniband::load() {
                        adapter ? "its name is " + adapter->name : adapter.error().message);
     }
   }
-  return {};
+  return load_uplinks();
 }
 
 void HostInfiniband::begin(bool follows) {
@@ -82,6 +94,7 @@ void HostInfiniband::begin(bool follows) {
   // Of an engine that has ended: an engine that serves may not ask whether a socket is in use.
   const bool is_left = use == SocketUse::kStale || (follows && use == SocketUse::kUnknown);
   if (is_left) ::unlink(config_.umad_socket.c_str());
+  keep_numbers();
   for (const auto& [name, adapter] : adapters_) {
     if (const auto made = make(adapter); !made) {
       log_.error(std::chrono::steady_clock::now(), "InfiniBand adapter {}: {}", name,
@@ -135,6 +148,107 @@ ApiResult<void> HostInfiniband::make(const model::IbAdapter& adapter) {
   if (!*made)
     return model::refuse(ApiErrorCode::kInternal,
                          fmt::format("the subnet has no room for adapter {}", adapter.name));
+  return {};
+}
+
+// ---- IPoIB uplinks ----
+
+ApiResult<void> HostInfiniband::load_uplinks() {
+  const auto documents = store_.documents(kUplinkNumberKind);
+  if (!documents) return std::unexpected(documents.error());
+  std::map<std::string, std::string> known;
+  for (const auto& [name, value] : *documents) {
+    JsonReader reader(value, name);
+    std::string identity = reader.need_text("identity");
+    if (const Status good = reader.finish_ignoring_unknown(); !good) {
+      log_.warn(std::chrono::steady_clock::now(), "{}: its number is lost: {}", name,
+                good.error().message);
+      continue;
+    }
+    known[name] = std::move(identity);
+  }
+  numbers_ = store::DeviceNumbers(model::kNicPrefix, known, uplink_range(config_.nic_numbers));
+  number_uplinks();
+  return {};
+}
+
+void HostInfiniband::number_uplinks() {
+  std::vector<const model::IbAdapter*> by_bus;
+  for (const auto& [name, adapter] : adapters_) by_bus.push_back(&adapter);
+  std::ranges::sort(by_bus, {}, [](const model::IbAdapter* adapter) { return adapter->bus; });
+  std::vector<Uplink> ports;
+  std::vector<std::string> identities;
+  for (const model::IbAdapter* adapter : by_bus) {
+    const std::uint32_t last = model::find_ib_device(adapter->device)->ports;
+    for (std::uint32_t port = 1; port <= last; ++port) {
+      ports.push_back({.name = {}, .adapter = adapter->name, .port = port});
+      identities.push_back(identity_of(adapter->name, port));
+    }
+  }
+  const std::vector<std::string> names = numbers_.name(identities);
+  uplinks_.clear();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    ports[i].name = names[i];
+    if (!names[i].empty()) uplinks_.push_back(std::move(ports[i]));
+  }
+}
+
+// A disk that is full is no reason to have no uplinks.
+void HostInfiniband::keep_numbers() {
+  for (const auto& [name, identity] : numbers_.take_changes()) {
+    const auto kept = store_.put_document(kUplinkNumberKind, name, {{"identity", identity}});
+    if (kept) continue;
+    log_.warn(std::chrono::steady_clock::now(), "{}: cannot save its number: {}", name,
+              kept.error().message);
+  }
+}
+
+void HostInfiniband::change_uplinks() {
+  number_uplinks();
+  keep_numbers();
+  std::erase_if(taps_, [this](const auto& entry) {
+    return std::ranges::find(uplinks_, entry.first.first, &Uplink::name) == uplinks_.end();
+  });
+  if (config_.uplinks_changed) config_.uplinks_changed();
+}
+
+std::vector<std::string> HostInfiniband::uplinks() const {
+  std::vector<std::string> names;
+  for (const Uplink& uplink : uplinks_) names.push_back(uplink.name);
+  return names;
+}
+
+void HostInfiniband::open_uplink(UplinkTap tap) {
+  if (std::ranges::find(uplinks_, tap.uplink, &Uplink::name) == uplinks_.end()) return;
+  std::pair key{tap.uplink, tap.tagged ? 0 : tap.vlan};
+  taps_.insert_or_assign(std::move(key), std::move(tap));
+}
+
+void HostInfiniband::close_uplink(const std::string& uplink) {
+  std::erase_if(taps_, [&](const auto& entry) { return entry.first.first == uplink; });
+}
+
+void HostInfiniband::close_uplink(const std::string& uplink, std::uint32_t vlan) {
+  std::erase_if(taps_, [&](const auto& entry) {
+    return entry.first.first == uplink && !entry.second.tagged && entry.second.vlan == vlan;
+  });
+}
+
+ApiResult<void> HostInfiniband::check_unused(const std::string& adapter) const {
+  if (!config_.switch_of) return {};
+  for (const Uplink& uplink : uplinks_) {
+    if (uplink.adapter != adapter) continue;
+    const std::string vds = config_.switch_of(uplink.name);
+    if (vds.empty()) continue;
+    return model::refuse(
+        ApiErrorCode::kInUse,
+        fmt::format("{}, which InfiniBand adapter {} makes of its port {}, is the uplink of switch "
+                    "{}",
+                    uplink.name, adapter, uplink.port, vds),
+        fmt::format("Give the switch another uplink first: paravane vds uplink {} none (in a "
+                    "cluster: on the authority's host)",
+                    vds));
+  }
   return {};
 }
 
@@ -206,6 +320,7 @@ ApiResult<model::IbAdapterStatus> HostInfiniband::add_ib_adapter(const model::Ib
     return std::unexpected(kept.error());
   }
   adapters_[adapter.name] = adapter;
+  change_uplinks();
   tell("infiniband.adapter.added", adapter.name,
        fmt::format("InfiniBand adapter {} ({}) was added", adapter.name, adapter.device));
   return status_of(adapter);
@@ -217,6 +332,7 @@ ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
       return store_.erase_left_out(*known);
     return no_such_adapter(name);
   }
+  if (auto unused = check_unused(name); !unused) return unused;
   if (auto erased = store_.erase_document(kAdapterKind, name); !erased) return erased;
   adapters_.erase(name);
   if (adapters_.empty()) {
@@ -224,6 +340,7 @@ ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
   } else {
     thread_->post([thread = thread_.get(), name] { thread->remove(name); });
   }
+  change_uplinks();
   tell("infiniband.adapter.removed", name, fmt::format("InfiniBand adapter {} was removed", name));
   return {};
 }

@@ -6,21 +6,29 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/limited_log.h"
 #include "base/socket_access.h"
 #include "model/event.h"
 #include "model/infiniband_management.h"
+#include "store/device_numbers.h"
 #include "store/store.h"
 #include "subnet_host/subnet_thread.h"
+#include "subnet_host/uplink_tap.h"
 
 namespace paravane::subnet_host {
+
+// The kind of the documents in the store that hold the numbers of uplinks.
+inline constexpr const char* kUplinkNumberKind = "ib_uplink";
 
 struct HostInfinibandConfig {
   std::string host;          // its name
@@ -28,6 +36,15 @@ struct HostInfinibandConfig {
   std::filesystem::path umad_socket;
   SocketAccess umad_access;
   std::function<void(model::Event)> tell{};
+  // Numbers of NICs of this host, which no uplink gets.
+  std::set<unsigned> nic_numbers{};
+  // What uplinks() returns has changed. The host applies its switches.
+  std::function<void()> uplinks_changed{};
+  // The taps of this uplink are of no use any more: another program has deleted one, or it cannot
+  // be read. The host has them opened again.
+  std::function<void(const std::string& uplink)> uplink_lost{};
+  // The distributed switch whose uplink on this host it is; empty: none.
+  std::function<std::string(const std::string& uplink)> switch_of{};
 };
 
 class HostInfiniband final : public model::InfinibandManagement {
@@ -41,6 +58,21 @@ class HostInfiniband final : public model::InfinibandManagement {
   // Makes what the store has. A failure is told; the adapters stay in the store. `follows`: another
   // engine had it before and has ended, so the socket that stands there is no one's.
   void begin(bool follows);
+
+  // ---- IPoIB uplinks ----
+  // The names of the uplinks that the adapters make ("vmnic32"): one for each port, of
+  // kMaxIpoibUplinks ports at most. A port keeps its number for good, also while its adapter is
+  // away. In the order of the adapters' buses, then of the ports.
+  std::vector<std::string> uplinks() const;
+  // The keeper has opened a tap of an uplink. It replaces the one of the same VLAN. One of an
+  // uplink that is not there is closed.
+  void open_uplink(UplinkTap tap);
+  // The taps of the uplink are not wanted any more: closes them. The keeper cannot open a tap while
+  // it is open here, so this does not return before they are closed.
+  void close_uplink(const std::string& uplink);
+  // The same for the tap of a VLAN that the switch does not have any more. One that carries all
+  // VLANs stays.
+  void close_uplink(const std::string& uplink, std::uint32_t vlan);
 
   // ---- InfinibandManagement ----
   model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override;
@@ -57,12 +89,29 @@ class HostInfiniband final : public model::InfinibandManagement {
   void end_thread();
   std::uint64_t guid_of(const std::string& node) const;
   model::ApiResult<void> check_room(const model::IbAdapter& adapter) const;
+  // Errors: kInUse (a switch has an uplink of the adapter).
+  model::ApiResult<void> check_unused(const std::string& adapter) const;
+  model::ApiResult<void> load_uplinks();
+  // Gives each port its number, and makes uplinks_ anew. keep_numbers() must follow.
+  void number_uplinks();
+  void keep_numbers();
+  // After adapters came or went: closes taps of uplinks that are gone, and tells the host.
+  void change_uplinks();
   model::ApiResult<model::IbAdapterStatus> status_of(const model::IbAdapter& adapter);
   void tell(const char* type, const std::string& adapter, std::string text) const;
 
   const HostInfinibandConfig config_;
   store::Store& store_;
   std::map<std::string, model::IbAdapter> adapters_;
+  struct Uplink {
+    std::string name;     // "vmnic32"
+    std::string adapter;  // "mlx4_0"
+    std::uint32_t port = 1;
+  };
+  std::vector<Uplink> uplinks_;  // in the order of uplinks()
+  store::DeviceNumbers numbers_;
+  // By uplink and VLAN (0 if the tap carries all).
+  std::map<std::pair<std::string, std::uint32_t>, UplinkTap> taps_;
   std::unique_ptr<SubnetThread> thread_;  // null: there is no adapter
   bool has_door_ = false;                 // the socket's file is ours
   LimitedLog log_;

@@ -6,12 +6,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "model/machine.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::subnet_host {
@@ -43,6 +46,12 @@ class HostInfinibandTest : public testing::Test {
                              .tell =
                                  [this](const model::Event& event) {
                                    events_.push_back(event.type + ": " + event.text);
+                                 },
+                             .nic_numbers = nic_numbers_,
+                             .uplinks_changed = [this] { seen_.push_back(infiniband_->uplinks()); },
+                             .switch_of =
+                                 [this](const std::string& uplink) {
+                                   return uplink == used_ ? std::string("lan") : std::string();
                                  }},
         *store_);
     ASSERT_TRUE(infiniband_->load());
@@ -74,8 +83,27 @@ class HostInfinibandTest : public testing::Test {
            0;
   }
 
+  // One end of a pair, and the other as a tap.
+  static UniqueFd pair_with(UniqueFd& tap) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    tap = UniqueFd(ends[1]);
+    return UniqueFd(ends[0]);
+  }
+  static bool is_open(const UniqueFd& far) { return ::send(far.get(), "x", 1, MSG_NOSIGNAL) == 1; }
+  UniqueFd open(const std::string& uplink, std::uint32_t vlan = 0, bool tagged = false) {
+    UniqueFd tap;
+    UniqueFd far = pair_with(tap);
+    infiniband_->open_uplink(
+        {.uplink = uplink, .vlan = vlan, .tagged = tagged, .tap = std::move(tap)});
+    return far;
+  }
+
   TempDir dir_;
   std::vector<std::string> events_;
+  std::set<unsigned> nic_numbers_;
+  std::string used_;                            // the uplink of switch lan
+  std::vector<std::vector<std::string>> seen_;  // at each change
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostInfiniband> infiniband_;
 };
@@ -227,6 +255,86 @@ TEST_F(HostInfinibandTest, ARestartMakesAllAdaptersAnew) {
   ASSERT_TRUE(infiniband_->restart_infiniband());
   EXPECT_THAT(names(), ElementsAre("mlx4_0"));
   EXPECT_TRUE(connects());
+}
+
+TEST_F(HostInfinibandTest, EachPortMakesAnUplinkInTheOrderOfBuses) {
+  EXPECT_THAT(infiniband_->uplinks(), IsEmpty());
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("b", 13)));
+  EXPECT_THAT(infiniband_->uplinks(), ElementsAre("vmnic32", "vmnic33"));
+  // One that comes later has later numbers, and stands at its bus.
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 14)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("c", 3, "MT25204")));
+  const std::vector<std::string> all{"vmnic36", "vmnic32", "vmnic33", "vmnic34", "vmnic35"};
+  EXPECT_EQ(infiniband_->uplinks(), all);
+  EXPECT_THAT(seen_, ElementsAre(SizeIs(2), SizeIs(4), SizeIs(5)));
+  start();
+  EXPECT_EQ(infiniband_->uplinks(), all);
+  EXPECT_THAT(seen_, SizeIs(3));  // the host asks when it has begun
+}
+
+TEST_F(HostInfinibandTest, AnUplinkKeepsItsNumberWhileItsAdapterIsAway) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("b", 2)));
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("a"));
+  EXPECT_THAT(infiniband_->uplinks(), ElementsAre("vmnic34", "vmnic35"));
+  start();
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("c", 3)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 4)));
+  EXPECT_THAT(infiniband_->uplinks(),
+              ElementsAre("vmnic34", "vmnic35", "vmnic36", "vmnic37", "vmnic32", "vmnic33"));
+}
+
+TEST_F(HostInfinibandTest, AHostHasSixteenUplinksAndNoneWithTheNumberOfANic) {
+  nic_numbers_ = {1, 33, 47, 48};
+  start();
+  for (std::uint32_t i = 0; i < model::kMaxIbAdapters; ++i)
+    ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("x" + std::to_string(i), 20 + i)));
+  std::vector<std::string> wanted;
+  for (int number = 32; number <= 46; ++number) {
+    if (number != 33) wanted.push_back("vmnic" + std::to_string(number));
+  }
+  EXPECT_EQ(infiniband_->uplinks(), wanted);
+  // Those that have none get the numbers of what is gone.
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("x0"));
+  EXPECT_THAT(infiniband_->uplinks(), SizeIs(14));
+  EXPECT_EQ(infiniband_->uplinks().back(), "vmnic34");
+}
+
+TEST_F(HostInfinibandTest, AnAdapterWhoseUplinkASwitchUsesIsNotRemoved) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("b", 2)));
+  used_ = "vmnic35";
+  EXPECT_TRUE(infiniband_->remove_ib_adapter("a"));
+  const auto refused = infiniband_->remove_ib_adapter("b");
+  EXPECT_EQ(code(refused), ApiErrorCode::kInUse);
+  EXPECT_EQ(refused.error().message,
+            "vmnic35, which InfiniBand adapter b makes of its port 2, is the uplink of switch lan");
+  EXPECT_THAT(refused.error().remedy, HasSubstr("paravane vds uplink lan none"));
+  EXPECT_THAT(names(), ElementsAre("b"));
+  used_.clear();
+  EXPECT_TRUE(infiniband_->remove_ib_adapter("b"));
+}
+
+TEST_F(HostInfinibandTest, TapsOfAnUplinkAreOpenUntilTheyAreClosed) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  const UniqueFd stranger = open("vmnic40");
+  EXPECT_FALSE(is_open(stranger));
+  const UniqueFd untagged = open("vmnic32");
+  const UniqueFd ten = open("vmnic32", 10);
+  const UniqueFd twenty = open("vmnic32", 20);
+  const UniqueFd all = open("vmnic33", 0, true);
+  const UniqueFd other = open("vmnic32", 10);
+  EXPECT_FALSE(is_open(ten));  // replaced
+  EXPECT_TRUE(is_open(other));
+  infiniband_->close_uplink("vmnic32", 10);
+  infiniband_->close_uplink("vmnic33", 0);  // no VLAN's
+  EXPECT_FALSE(is_open(other));
+  EXPECT_TRUE(is_open(untagged) && is_open(twenty) && is_open(all));
+  infiniband_->close_uplink("vmnic32");
+  EXPECT_FALSE(is_open(untagged) || is_open(twenty));
+  EXPECT_TRUE(is_open(all));
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("a"));
+  EXPECT_FALSE(is_open(all));
 }
 
 }  // namespace

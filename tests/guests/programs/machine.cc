@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "cli/machine_tables.h"
-#include "host/device_numbers.h"
 #include "keeper/machine_probe.h"
+#include "store/device_numbers.h"
 
 namespace {
 
@@ -18,7 +18,7 @@ using namespace paravane;
 
 template <typename Device>
 void number(std::vector<Device>& devices, std::string_view prefix) {
-  host::DeviceNumbers numbers(prefix, {});
+  store::DeviceNumbers numbers(prefix, {});
   for (Device& device : devices) device.name = numbers.name({device.identity}).front();
 }
 

@@ -1,9 +1,9 @@
-#include "host/device_numbers.h"
+#include "store/device_numbers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace paravane::host {
+namespace paravane::store {
 namespace {
 
 using testing::ElementsAre;
@@ -39,7 +39,7 @@ TEST(DeviceNumbers, TakeNothingThatTheyDidNotWrite) {
 
 TEST(DeviceNumbers, WhenAllAreGivenTakeThoseOfWhatIsGone) {
   std::map<std::string, std::string> known;
-  for (std::size_t i = 0; i < DeviceNumbers::kMost; ++i) {
+  for (unsigned i = 0; i < DeviceRange().count; ++i) {
     known["vmnic" + std::to_string(i)] = "old" + std::to_string(i);
   }
   DeviceNumbers numbers("vmnic", known);
@@ -47,5 +47,20 @@ TEST(DeviceNumbers, WhenAllAreGivenTakeThoseOfWhatIsGone) {
   EXPECT_THAT(numbers.take_changes(), ElementsAre(Pair("vmnic2", "new")));
 }
 
+TEST(DeviceNumbers, BarredOnesAreGivenToNoneButStayWithTheOneThatHasIt) {
+  DeviceNumbers numbers("vmnic", {{"vmnic1", "old"}}, {.count = 4, .barred = {1, 2}});
+  EXPECT_THAT(numbers.name({"a", "old", "b", "c"}), ElementsAre("vmnic0", "vmnic1", "vmnic3", ""));
+  // Neither when it is the only one of a device that is gone.
+  EXPECT_THAT(numbers.name({"a", "b", "c"}), ElementsAre("vmnic0", "vmnic3", ""));
+  EXPECT_THAT(numbers.given(), ElementsAre(0u, 1u, 3u));
+}
+
+TEST(DeviceNumbers, AreOfTheirRange) {
+  DeviceNumbers numbers("vmnic", {{"vmnic31", "low"}, {"vmnic33", "b"}, {"vmnic34", "high"}},
+                        {.first = 32, .count = 2});
+  EXPECT_THAT(numbers.name({"low", "b", "high"}), ElementsAre("vmnic32", "vmnic33", ""));
+  EXPECT_THAT(numbers.take_changes(), ElementsAre(Pair("vmnic32", "low")));
+}
+
 }  // namespace
-}  // namespace paravane::host
+}  // namespace paravane::store

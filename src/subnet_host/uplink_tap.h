@@ -1,0 +1,27 @@
+// UplinkTap is one of the taps of an IPoIB uplink ("vmnic32"), as the keeper has opened it. Frames
+// that a distributed switch sends out of the uplink are read from it, and what is written to it
+// comes into the switch.
+//
+// A frame is an Ethernet frame without a vnet header and without a checksum, at most `mtu` and its
+// headers long. The descriptor does not block. Any thread, one at a time.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace paravane::subnet_host {
+
+struct UplinkTap {
+  std::string uplink{};  // "vmnic32"
+  // Of the frames, which have no tag. With `tagged` it says nothing: the tap carries frames of all
+  // VLANs of the switch, each with its tag, and untagged ones.
+  std::uint32_t vlan = 0;
+  bool tagged = false;
+  std::uint32_t mtu = 1500;  // of the switch: bytes behind the Ethernet header and the tag
+  UniqueFd tap{};
+};
+
+}  // namespace paravane::subnet_host
