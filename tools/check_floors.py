@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "keeper": ["base", "state", "ethernet", "rdma", "model", "settings", "privsep"],
     "http": ["base", "settings", "api"],
     "worker": ["base", "state", "guestmem", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/impaired", "sniff", "wire", "fabric", "model", "text"],
-    "subnet_host": ["base", "wire", "subnet", "umad", "json", "model", "api", "store"],
+    "subnet_host": ["base", "wire", "subnet", "umad", "ipoib", "json", "model", "api", "store"],
     "metrics": ["base", "http", "worker", "privsep", "model", "api"],
     "cluster": ["base", "settings", "privsep", "inventory", "authority", "json", "model", "transport/channel", "transport/tcp"],
     "host": ["base", "subnet_host", "worker", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],

@@ -107,7 +107,10 @@ void HostInfiniband::begin(bool follows) {
 
 ApiResult<void> HostInfiniband::ensure_thread() {
   if (thread_) return {};
-  auto started = SubnetThread::start({.host = config_.host, .switch_guid = guid_of("switch")});
+  auto started = SubnetThread::start(
+      {.host = config_.host,
+       .switch_guid = guid_of("switch"),
+       .uplink_lost = [this](const std::string& uplink) { tell_lost(uplink); }});
   if (!started) return model::refuse(ApiErrorCode::kInternal, started.error().message);
   thread_ = std::move(*started);
   auto opened = open_door();
@@ -206,9 +209,6 @@ void HostInfiniband::keep_numbers() {
 void HostInfiniband::change_uplinks() {
   number_uplinks();
   keep_numbers();
-  std::erase_if(taps_, [this](const auto& entry) {
-    return std::ranges::find(uplinks_, entry.first.first, &Uplink::name) == uplinks_.end();
-  });
   if (config_.uplinks_changed) config_.uplinks_changed();
 }
 
@@ -219,19 +219,38 @@ std::vector<std::string> HostInfiniband::uplinks() const {
 }
 
 void HostInfiniband::open_uplink(UplinkTap tap) {
-  if (std::ranges::find(uplinks_, tap.uplink, &Uplink::name) == uplinks_.end()) return;
-  std::pair key{tap.uplink, tap.tagged ? 0 : tap.vlan};
-  taps_.insert_or_assign(std::move(key), std::move(tap));
+  const auto uplink = std::ranges::find(uplinks_, tap.uplink, &Uplink::name);
+  if (uplink == uplinks_.end() || !thread_) return;
+  auto shared = std::make_shared<UplinkTap>(std::move(tap));
+  thread_->post([thread = thread_.get(), of = *uplink, shared] {
+    thread->open_uplink(of.adapter, static_cast<subnet::PortNumber>(of.port), std::move(*shared));
+  });
 }
 
 void HostInfiniband::close_uplink(const std::string& uplink) {
-  std::erase_if(taps_, [&](const auto& entry) { return entry.first.first == uplink; });
+  close_on_thread([uplink](HostUplinks& uplinks) { uplinks.close(uplink); });
 }
 
 void HostInfiniband::close_uplink(const std::string& uplink, std::uint32_t vlan) {
-  std::erase_if(taps_, [&](const auto& entry) {
-    return entry.first.first == uplink && !entry.second.tagged && entry.second.vlan == vlan;
+  close_on_thread([uplink, vlan](HostUplinks& uplinks) {
+    uplinks.close(uplink, static_cast<std::uint16_t>(vlan));
   });
+}
+
+// On the subnet's thread.
+void HostInfiniband::tell_lost(const std::string& uplink) {
+  if (!config_.post || !config_.uplink_lost) return;
+  config_.post([this, uplink] { config_.uplink_lost(uplink); });
+}
+
+void HostInfiniband::close_on_thread(std::function<void(HostUplinks&)> close) {
+  if (!thread_) return;
+  const auto act = [thread = thread_.get(), close = std::move(close)] {
+    close(thread->uplinks());
+    return true;
+  };
+  // A thread that does not answer closes it when it turns again.
+  if (!thread_->ask(act)) thread_->post([act] { act(); });
 }
 
 ApiResult<void> HostInfiniband::check_unused(const std::string& adapter) const {
@@ -357,6 +376,10 @@ ApiResult<void> HostInfiniband::restart_infiniband() {
   end_thread();
   for (const auto& [name, adapter] : adapters_) {
     if (auto made = make(adapter); !made) return made;
+  }
+  // Their taps were closed.
+  if (config_.uplink_lost) {
+    for (const Uplink& uplink : uplinks_) config_.uplink_lost(uplink.name);
   }
   tell("infiniband.restarted", {}, "the host's InfiniBand adapters were made anew");
   return {};

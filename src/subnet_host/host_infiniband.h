@@ -13,7 +13,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/limited_log.h"
@@ -36,6 +35,8 @@ struct HostInfinibandConfig {
   std::filesystem::path umad_socket;
   SocketAccess umad_access;
   std::function<void(model::Event)> tell{};
+  // Runs a function on the control thread. Any thread may call it.
+  std::function<void(std::function<void()>)> post{};
   // Numbers of NICs of this host, which no uplink gets.
   std::set<unsigned> nic_numbers{};
   // What uplinks() returns has changed. The host applies its switches.
@@ -97,6 +98,8 @@ class HostInfiniband final : public model::InfinibandManagement {
   void keep_numbers();
   // After adapters came or went: closes taps of uplinks that are gone, and tells the host.
   void change_uplinks();
+  void tell_lost(const std::string& uplink);
+  void close_on_thread(std::function<void(HostUplinks&)> close);
   model::ApiResult<model::IbAdapterStatus> status_of(const model::IbAdapter& adapter);
   void tell(const char* type, const std::string& adapter, std::string text) const;
 
@@ -110,8 +113,6 @@ class HostInfiniband final : public model::InfinibandManagement {
   };
   std::vector<Uplink> uplinks_;  // in the order of uplinks()
   store::DeviceNumbers numbers_;
-  // By uplink and VLAN (0 if the tap carries all).
-  std::map<std::pair<std::string, std::uint32_t>, UplinkTap> taps_;
   std::unique_ptr<SubnetThread> thread_;  // null: there is no adapter
   bool has_door_ = false;                 // the socket's file is ours
   LimitedLog log_;

@@ -90,7 +90,11 @@ class HostInfinibandTest : public testing::Test {
     tap = UniqueFd(ends[1]);
     return UniqueFd(ends[0]);
   }
-  static bool is_open(const UniqueFd& far) { return ::send(far.get(), "x", 1, MSG_NOSIGNAL) == 1; }
+  // After what the subnet's thread had been told before.
+  bool is_open(const UniqueFd& far) {
+    EXPECT_TRUE(infiniband_->list_ib_adapters());
+    return ::send(far.get(), "x", 1, MSG_NOSIGNAL) == 1;
+  }
   UniqueFd open(const std::string& uplink, std::uint32_t vlan = 0, bool tagged = false) {
     UniqueFd tap;
     UniqueFd far = pair_with(tap);

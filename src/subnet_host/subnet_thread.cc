@@ -19,6 +19,7 @@ SubnetThread::SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<Eve
       clock_{.now = std::chrono::steady_clock::now()},
       subnet_(config.host, config.switch_guid, clock_),
       door_(subnet_, *loop_, timers_, clock_),
+      uplinks_(*loop_, clock_, config.uplink_lost),
       thread_([this] { run(); }) {}
 
 SubnetThread::~SubnetThread() {
@@ -29,8 +30,17 @@ SubnetThread::~SubnetThread() {
 void SubnetThread::remove(const std::string& adapter) {
   subnet::HostAdapter* found = subnet_.find(adapter);
   if (found == nullptr) return;
+  uplinks_.forget(*found);
   door_.forget(*found);
   subnet_.remove(adapter);
+}
+
+void SubnetThread::open_uplink(const std::string& adapter, subnet::PortNumber port, UplinkTap tap) {
+  subnet::HostAdapter* found = subnet_.find(adapter);
+  if (found == nullptr) return;
+  const std::string name = tap.uplink;
+  if (const Status added = uplinks_.add(*found, port, std::move(tap)); !added)
+    log_.error(clock_.now, "{}: cannot use its tap: {}", name, added.error().message);
 }
 
 void SubnetThread::run() {
@@ -44,12 +54,14 @@ void SubnetThread::run() {
     mailbox_.deliver();
     timers_.run_due(clock_.now);
     is_busy = subnet_.turn();
+    uplinks_.on_time(clock_.now);
   }
 }
 
 std::optional<Duration> SubnetThread::rest(bool is_busy) {
   if (is_busy || mailbox_.waiting()) return Duration::zero();
-  const Instant next = std::min(timers_.next_deadline(), subnet_.next_deadline());
+  const Instant next =
+      std::min({timers_.next_deadline(), subnet_.next_deadline(), uplinks_.next_deadline()});
   if (next == kNever) return std::nullopt;
   return std::max(Duration::zero(), next - std::chrono::steady_clock::now());
 }

@@ -1,5 +1,5 @@
 // SubnetThread: the thread that owns this host's part of an InfiniBand subnet: its switch, its
-// adapters and the umad door. It starts with the first adapter that is added.
+// adapters, their IPoIB uplinks and the umad door. It starts with the first adapter that is added.
 //
 // It sleeps until a packet, a program at the door, a message or a deadline needs it, and it never
 // touches what the worker owns: an RDMA guest's work does not wait for it.
@@ -10,17 +10,20 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "base/event_loop.h"
+#include "base/limited_log.h"
 #include "base/mailbox.h"
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "subnet/subnet.h"
+#include "subnet_host/host_uplinks.h"
 #include "umad/umad_door.h"
 
 namespace paravane::subnet_host {
@@ -28,6 +31,8 @@ namespace paravane::subnet_host {
 struct SubnetThreadConfig {
   std::string host;  // its name, which its nodes tell
   std::uint64_t switch_guid = 0;
+  // A tap of this IPoIB uplink is gone. Called from the subnet's thread.
+  std::function<void(const std::string& uplink)> uplink_lost{};
 };
 
 class SubnetThread {
@@ -50,8 +55,11 @@ class SubnetThread {
   // ---- Its own thread only: from messages ----
   subnet::Subnet& subnet() { return subnet_; }
   umad::UmadDoor& door() { return door_; }
-  // Its links and lines end first.
+  HostUplinks& uplinks() { return uplinks_; }
+  // Its uplinks, links and lines end first.
   void remove(const std::string& adapter);
+  // A tap of an uplink of this port. If it cannot be used, it is closed and that is logged.
+  void open_uplink(const std::string& adapter, subnet::PortNumber port, UplinkTap tap);
 
  private:
   static constexpr std::chrono::milliseconds kAskLimit{5000};
@@ -67,6 +75,8 @@ class SubnetThread {
   TurnClock clock_;
   subnet::Subnet subnet_;
   umad::UmadDoor door_;
+  HostUplinks uplinks_;
+  LimitedLog log_;
   bool stopping_ = false;  // its own thread
   std::thread thread_;     // last: starts when everything else is there
 };
