@@ -77,6 +77,10 @@ Result<std::vector<model::IbAdapterStatus>> ib_adapter_list_from_json(const json
   return list_from_json(value, "adapters", ib_adapter_status_from_json);
 }
 
+Result<std::vector<model::IbUplink>> ib_uplink_list_from_json(const json& value) {
+  return list_from_json(value, "uplinks", ib_uplink_from_json);
+}
+
 Result<std::vector<model::CaptureStatus>> capture_list_from_json(const json& value) {
   return list_from_json(value, "captures", capture_status_from_json);
 }
@@ -330,6 +334,10 @@ model::ApiResult<void> ApiClient::remove_ib_adapter(const std::string& name) {
   const auto body = call("DELETE", fmt::format("{}/{}", kIbAdaptersPath, name));
   if (!body) return std::unexpected(body.error());
   return {};
+}
+
+model::ApiResult<std::vector<model::IbUplink>> ApiClient::list_ib_uplinks() {
+  return parse(call("GET", kIbUplinksPath), ib_uplink_list_from_json);
 }
 
 model::ApiResult<model::IbFabric> ApiClient::ib_fabric() {

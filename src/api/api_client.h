@@ -83,6 +83,7 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override;
   model::ApiResult<model::IbAdapterStatus> add_ib_adapter(const model::IbAdapter& adapter) override;
   model::ApiResult<void> remove_ib_adapter(const std::string& name) override;
+  model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override;
   model::ApiResult<model::IbFabric> ib_fabric() override;
   model::ApiResult<void> restart_infiniband() override;
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;

@@ -32,12 +32,16 @@ std::optional<ApiResponse> handle_infiniband_request(model::InfinibandManagement
                                                      const ApiRequest& request) {
   const std::string& path = request.path;
   const bool is_one = path.starts_with(kIbAdapterPrefix);
-  const bool is_known =
-      is_one || path == kIbAdaptersPath || path == kIbFabricPath || path == kIbRestartPath;
+  const bool is_known = is_one || path == kIbAdaptersPath || path == kIbUplinksPath ||
+                        path == kIbFabricPath || path == kIbRestartPath;
   if (!is_known) return std::nullopt;
   if (const auto problem = query_problem(request, {})) return invalid(*problem);
   if (is_one) return one_ib_adapter(management, request, path.substr(kIbAdapterPrefix.size()));
   if (path == kIbAdaptersPath) return ib_adapters(management, request);
+  if (path == kIbUplinksPath) {
+    if (request.method != "GET") return method_not_allowed(request);
+    return respond_list("uplinks", management.list_ib_uplinks());
+  }
   if (path == kIbFabricPath) {
     if (request.method != "GET") return method_not_allowed(request);
     return respond_with(management.ib_fabric());

@@ -13,6 +13,7 @@
 namespace paravane::api {
 
 inline constexpr const char* kIbAdaptersPath = "/v1/infiniband/adapters";
+inline constexpr const char* kIbUplinksPath = "/v1/infiniband/uplinks";
 inline constexpr const char* kIbFabricPath = "/v1/infiniband/fabric";
 inline constexpr const char* kIbRestartPath = "/v1/infiniband/restart";
 

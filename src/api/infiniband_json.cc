@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/named_counts.h"
 #include "json/json_reader.h"
 
 namespace paravane::api {
@@ -73,6 +74,12 @@ Result<model::IbAdapter> checked(model::IbAdapter adapter) {
   return adapter;
 }
 
+model::MacAddress need_mac(JsonReader& reader, const char* key) {
+  const auto mac = model::parse_mac(reader.need_text(key));
+  if (!mac) reader.complain(key, "must be a MAC address");
+  return mac ? *mac : model::MacAddress{};
+}
+
 template <typename T>
 void read_elements(JsonReader& reader, const char* key, Result<T> (*read)(const json&),
                    std::vector<T>& list) {
@@ -121,6 +128,29 @@ json to_json(const model::IbAdapterStatus& status) {
   value["guid"] = guid_text(status.guid);
   value["ports"] = elements_json(status.ports);
   return value;
+}
+
+json to_json(const model::IbUplinkPartition& partition) {
+  return {
+      {"vlan", partition.vlan},
+      {"key", partition.key == 0 ? json(nullptr) : json(fmt::format("0x{:04x}", partition.key))},
+      {"mtu", partition.mtu},
+      {"problem", partition.problem}};
+}
+
+json to_json(const model::IbUplink& uplink) {
+  return {{"name", uplink.name},
+          {"adapter", uplink.adapter},
+          {"device", uplink.device},
+          {"port", uplink.port},
+          {"mac", model::format_mac(uplink.mac)},
+          {"rate_gbps", uplink.rate_gbps},
+          {"vds", uplink.vds},
+          {"mtu", uplink.mtu},
+          {"partitions", elements_json(uplink.partitions)},
+          {"addresses", uplink.addresses},
+          {"counters", uplink.counters},
+          {"problem", uplink.problem}};
 }
 
 json to_json(const model::IbLink& link) {
@@ -181,6 +211,38 @@ Result<model::IbAdapterStatus> ib_adapter_status_from_json(const json& value) {
   read_elements(reader, "ports", ib_port_from_json, status.ports);
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
+}
+
+Result<model::IbUplinkPartition> ib_uplink_partition_from_json(const json& value) {
+  JsonReader reader(value, "partition");
+  model::IbUplinkPartition partition{.vlan = reader.need_u32("vlan")};
+  if (!reader.is_null("key")) {
+    const auto key = parse_hex(reader.need_text("key"), kPartitionDigits);
+    if (!key) reader.complain("key", "must be a partition key, such as 0x800a");
+    partition.key = static_cast<std::uint16_t>(key.value_or(0));
+  }
+  partition.mtu = reader.need_u32("mtu");
+  partition.problem = reader.text("problem").value_or("");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return partition;
+}
+
+Result<model::IbUplink> ib_uplink_from_json(const json& value) {
+  JsonReader reader(value, "uplink");
+  model::IbUplink uplink{.name = reader.need_text("name"),
+                         .adapter = reader.need_text("adapter"),
+                         .device = reader.need_text("device"),
+                         .port = reader.need_u32("port"),
+                         .mac = need_mac(reader, "mac"),
+                         .rate_gbps = reader.need_u32("rate_gbps"),
+                         .vds = reader.text("vds").value_or(""),
+                         .mtu = reader.need_u32("mtu")};
+  read_elements(reader, "partitions", ib_uplink_partition_from_json, uplink.partitions);
+  uplink.addresses = reader.need_u32("addresses");
+  uplink.counters = read_named_counts(reader, "counters", model::kMaxIbUplinkCounters);
+  uplink.problem = reader.text("problem").value_or("");
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return uplink;
 }
 
 Result<model::IbLink> ib_link_from_json(const json& value) {

@@ -18,6 +18,8 @@ namespace paravane::api {
 nlohmann::json to_json(const model::IbAdapter& adapter);
 nlohmann::json to_json(const model::IbAdapterStatus& status);
 nlohmann::json to_json(const model::IbPort& port);
+nlohmann::json to_json(const model::IbUplink& uplink);
+nlohmann::json to_json(const model::IbUplinkPartition& partition);
 nlohmann::json to_json(const model::IbFabric& fabric);
 nlohmann::json to_json(const model::IbLink& link);
 
@@ -31,6 +33,8 @@ Result<model::IbAdapter> kept_ib_adapter_from_json(const nlohmann::json& value);
 // Parses a response. Errors: kInvalidArgument.
 Result<model::IbAdapterStatus> ib_adapter_status_from_json(const nlohmann::json& value);
 Result<model::IbPort> ib_port_from_json(const nlohmann::json& value);
+Result<model::IbUplink> ib_uplink_from_json(const nlohmann::json& value);
+Result<model::IbUplinkPartition> ib_uplink_partition_from_json(const nlohmann::json& value);
 Result<model::IbFabric> ib_fabric_from_json(const nlohmann::json& value);
 Result<model::IbLink> ib_link_from_json(const nlohmann::json& value);
 

@@ -100,6 +100,41 @@ TEST(InfinibandJson, AStoredAdapterOfANewerVersionIsRead) {
   EXPECT_FALSE(kept_ib_adapter_from_json(kept));
 }
 
+TEST(InfinibandJson, AnUplinkComesBackAsItWas) {
+  const model::IbUplink uplink{
+      .name = "vmnic32",
+      .adapter = "mlx4_0",
+      .device = "MT26428",
+      .port = 1,
+      .mac = {2, 0x50, 0x56, 0xa2, 0xb3, 1},
+      .rate_gbps = 40,
+      .vds = "lan",
+      .mtu = 1500,
+      .partitions = {{.vlan = 0, .key = 0xFFFF, .mtu = 2044},
+                     {.vlan = 10, .problem = "this port has no such partition"}},
+      .addresses = 2,
+      .counters = {{"frames_sent", 7}, {"too_big", std::uint64_t{1} << 63}},
+      .problem = "the link is down"};
+  const json value = to_json(uplink);
+  EXPECT_EQ(value.at("partitions").at(0).at("key"), "0xffff");
+  EXPECT_TRUE(value.at("partitions").at(1).at("key").is_null());
+  EXPECT_EQ(ib_uplink_from_json(value).value(), uplink);
+  const auto refused = [&value](const char* pointer, const json& other) {
+    json changed = value;
+    changed[json::json_pointer(pointer)] = other;
+    return !ib_uplink_from_json(changed);
+  };
+  EXPECT_FALSE(refused("/new", 1));
+  EXPECT_TRUE(refused("/mac", "2"));
+  EXPECT_TRUE(refused("/counters/too_big", -1));
+  EXPECT_TRUE(refused("/partitions/0/key", "0x1ffff"));
+  EXPECT_TRUE(refused("/partitions", 1));
+  json many = value;
+  for (std::size_t i = 0; i < model::kMaxIbUplinkCounters; ++i)
+    many["counters"]["x" + std::to_string(i)] = 1;
+  EXPECT_FALSE(ib_uplink_from_json(many));
+}
+
 TEST(InfinibandJson, RefusesAnAnswerThatIsNone) {
   const auto refused = [](const char* pointer, const json& value) {
     json adapter = to_json(some_ib_adapter());

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/named_counts.h"
 #include "api/nic_dcb_json.h"
 #include "json/json_reader.h"
 
@@ -40,21 +41,6 @@ void read_list(JsonReader& reader, const char* key, std::size_t most,
     if (!one) return reader.complain(key, one.error().message);
     list.push_back(std::move(*one));
   }
-}
-
-std::map<std::string, std::uint64_t> read_counters(JsonReader& reader, const char* key) {
-  std::map<std::string, std::uint64_t> counters;
-  const json* object = reader.object(key);
-  if (object == nullptr) return counters;
-  if (object->size() > model::kMaxRdmaCounters) reader.complain(key, "has too many counters");
-  for (const auto& [name, value] : object->items()) {
-    if (!value.is_number_unsigned()) {
-      reader.complain(key, fmt::format("has no counter {}", name));
-      return counters;
-    }
-    counters[name] = value.get<std::uint64_t>();
-  }
-  return counters;
 }
 
 }  // namespace
@@ -162,10 +148,11 @@ Result<model::RdmaDevice> rdma_device_from_json(const json& value) {
 
 Result<model::RdmaStats> rdma_stats_from_json(const json& value) {
   JsonReader reader(value, "rdma stats");
-  model::RdmaStats stats{.name = reader.need_text("name"),
-                         .counters = read_counters(reader, "counters"),
-                         .hw_counters = read_counters(reader, "hw_counters"),
-                         .resources = read_counters(reader, "resources")};
+  model::RdmaStats stats{
+      .name = reader.need_text("name"),
+      .counters = read_named_counts(reader, "counters", model::kMaxRdmaCounters),
+      .hw_counters = read_named_counts(reader, "hw_counters", model::kMaxRdmaCounters),
+      .resources = read_named_counts(reader, "resources", model::kMaxRdmaCounters)};
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return stats;
 }

@@ -1,4 +1,4 @@
-// paravane infiniband adapter add, list, remove; fabric list; restart; run.
+// paravane infiniband adapter add, list, remove; uplink list; fabric list; restart; run.
 
 #include <fmt/core.h>
 
@@ -83,6 +83,20 @@ ExitStatus run_remove_ib_adapter(const std::string& name, const Context& context
   api::ApiClient client = context.client();
   const auto removed = client.remove_ib_adapter(name);
   return removed ? ExitStatus::kOk : report(removed.error(), client);
+}
+
+ExitStatus run_list_ib_uplinks(const Context& context) {
+  api::ApiClient client = context.client();
+  const auto uplinks = client.list_ib_uplinks();
+  if (!uplinks) return report(uplinks.error(), client);
+  const bool as_json = context.format == text::TableFormat::kJson;
+  fmt::print("{}", as_json ? json_array<model::IbUplink>(*uplinks, api::to_json)
+                           : ib_uplink_table(*uplinks).print(context.format));
+  note_empty(uplinks->empty(),
+             "there are no uplinks without an InfiniBand adapter; see: paravane infiniband adapter "
+             "add --help",
+             context);
+  return ExitStatus::kOk;
 }
 
 ExitStatus run_list_ib_fabric(const Context& context) {
@@ -195,6 +209,20 @@ void add_ib_adapter_commands(CLI::App& infiniband, Run& run) {
   });
 }
 
+void add_ib_uplink_commands(CLI::App& infiniband, Run& run) {
+  CLI::App* uplink = infiniband.add_subcommand(
+      "uplink", "Ports as uplinks of distributed switches (IP over InfiniBand)");
+  uplink->require_subcommand(1);
+  uplink->footer("Examples:\n  paravane infiniband uplink list");
+  CLI::App* list = uplink->add_subcommand("list", "List the uplinks, with their partitions");
+  list->footer(
+      "Speed is in Mbit/s. MTU is that of IP packets, without a header of Ethernet.\n"
+      "Examples:\n"
+      "  paravane infiniband uplink list\n"
+      "  paravane infiniband uplink list --json");
+  list->callback([&run] { run = run_list_ib_uplinks; });
+}
+
 void add_ib_fabric_commands(CLI::App& infiniband, Run& run) {
   CLI::App* fabric = infiniband.add_subcommand("fabric", "Switch of this host, and its links");
   fabric->require_subcommand(1);
@@ -239,6 +267,7 @@ void add_infiniband_commands(CLI::App& parent, Run& run) {
       "  paravane infiniband adapter add mlx4_0 --device MT26428\n"
       "  paravane infiniband run -- opensm");
   add_ib_adapter_commands(*infiniband, run);
+  add_ib_uplink_commands(*infiniband, run);
   add_ib_fabric_commands(*infiniband, run);
   CLI::App* restart =
       infiniband->add_subcommand("restart", "Restart all adapters, as a reboot of the host would");

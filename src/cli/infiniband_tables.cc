@@ -13,6 +13,38 @@ text::TextTable::Cell lid_cell(std::uint32_t lid) {
   return std::uint64_t{lid};
 }
 
+// The least of the partitions, which holds for packets that may go to any.
+text::TextTable::Cell mtu_cell(const model::IbUplink& uplink) {
+  std::uint32_t least = 0;
+  for (const model::IbUplinkPartition& partition : uplink.partitions) {
+    if (partition.key != 0 && (least == 0 || partition.mtu < least)) least = partition.mtu;
+  }
+  if (least == 0) return text::TextTable::None();
+  return std::uint64_t{least};
+}
+
+text::TextTable::Cell partitions_cell(const model::IbUplink& uplink) {
+  std::string text;
+  for (const model::IbUplinkPartition& partition : uplink.partitions) {
+    if (partition.key == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("0x{:04x}", partition.key);
+    if (partition.vlan != 0) text += fmt::format(" (VLAN {})", partition.vlan);
+  }
+  if (text.empty()) return text::TextTable::None();
+  return text;
+}
+
+std::string problems_of(const model::IbUplink& uplink) {
+  std::string text = uplink.problem;
+  for (const model::IbUplinkPartition& partition : uplink.partitions) {
+    if (partition.problem.empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += partition.problem;
+  }
+  return text;
+}
+
 std::string shown_guid(std::uint64_t guid) {
   return fmt::format("0x{:016x}", guid);
 }
@@ -41,6 +73,21 @@ std::string ib_switch_line(const model::IbFabric& fabric) {
                                   : fmt::format("subnet manager at LID {}", fabric.sm_lid);
   return fmt::format("Switch {} of host {}: {}, {}\n", shown_guid(fabric.switch_guid),
                      text::printable(fabric.host), lid, manager);
+}
+
+text::TextTable ib_uplink_table(const std::vector<model::IbUplink>& uplinks) {
+  text::TextTable table({"Device", "Adapter", "Port", "Speed", "vSwitch", "MTU", "Partitions",
+                         "Addresses", "Problem"});
+  for (const model::IbUplink& uplink : uplinks) {
+    table.add({uplink.name, uplink.adapter, std::uint64_t{uplink.port},
+               uplink.rate_gbps == 0
+                   ? text::TextTable::Cell(std::string("down"))
+                   : text::TextTable::Cell(std::uint64_t{uplink.rate_gbps} * 1000),
+               uplink.vds.empty() ? text::TextTable::None() : text::TextTable::Cell(uplink.vds),
+               mtu_cell(uplink), partitions_cell(uplink), std::uint64_t{uplink.addresses},
+               problems_of(uplink)});
+  }
+  return table;
 }
 
 text::TextTable ib_link_table(const std::vector<model::IbLink>& links) {

@@ -15,6 +15,8 @@ text::TextTable ib_adapter_table(const std::vector<model::IbAdapterStatus>& adap
 // The output of `infiniband fabric list`: the line about the switch, which ends with a newline, and
 // the table of its links.
 std::string ib_switch_line(const model::IbFabric& fabric);
+// A row for each uplink: of its VLANs, those that are joined.
+text::TextTable ib_uplink_table(const std::vector<model::IbUplink>& uplinks);
 text::TextTable ib_link_table(const std::vector<model::IbLink>& links);
 
 }  // namespace paravane::cli

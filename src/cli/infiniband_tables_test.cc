@@ -53,6 +53,25 @@ TEST(InfinibandTables, TheSwitchIsALine) {
   EXPECT_EQ(ib_switch_line(fabric).find('\033'), std::string::npos);
 }
 
+TEST(InfinibandTables, UplinksAreATableWithTheLeastMtu) {
+  EXPECT_EQ(
+      ib_uplink_table(
+          {{.name = "vmnic32",
+            .adapter = "mlx4_0",
+            .port = 1,
+            .rate_gbps = 40,
+            .vds = "lan",
+            .partitions = {{.vlan = 0, .key = 0xFFFF, .mtu = 4092},
+                           {.vlan = 10, .key = 0x800A, .mtu = 2044},
+                           {.vlan = 20, .problem = "VLAN 20: no partition"}},
+            .addresses = 3},
+           {.name = "vmnic33", .adapter = "mlx4_0", .port = 2, .problem = "the link is down"}})
+          .print(TableFormat::kCsv),
+      "Device,Adapter,Port,Speed,vSwitch,MTU,Partitions,Addresses,Problem\n"
+      "vmnic32,mlx4_0,1,40000,lan,2044,\"0xffff, 0x800a (VLAN 10)\",3,VLAN 20: no partition\n"
+      "vmnic33,mlx4_0,2,down,-,-,-,0,the link is down\n");
+}
+
 TEST(InfinibandTables, LinksAreATable) {
   EXPECT_EQ(ib_link_table({{.port = 1,
                             .peer = "mlx4_0 port 1",

@@ -99,6 +99,9 @@ class ControlDoor : public model::Management {
   model::ApiResult<void> remove_ib_adapter(const std::string& name) override {
     return carry([this, name] { return host_.remove_ib_adapter(name); });
   }
+  model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override {
+    return carry([this] { return host_.list_ib_uplinks(); });
+  }
   model::ApiResult<model::IbFabric> ib_fabric() override {
     return carry([this] { return host_.ib_fabric(); });
   }

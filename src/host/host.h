@@ -203,6 +203,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> remove_ib_adapter(const std::string& name) override {
     return infiniband_->remove_ib_adapter(name);
   }
+  model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override {
+    return infiniband_->list_ib_uplinks();
+  }
   model::ApiResult<model::IbFabric> ib_fabric() override { return infiniband_->ib_fabric(); }
   model::ApiResult<void> restart_infiniband() override { return infiniband_->restart_infiniband(); }
 

@@ -7,17 +7,20 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "model/mac_address.h"
 
 namespace paravane::model {
 
 inline constexpr std::size_t kMaxIbAdapters = 16;  // of a host
 inline constexpr std::uint32_t kMaxPciBus = 255;
+inline constexpr std::size_t kMaxIbUplinkCounters = 64;
 
 // A virtual adapter, as an operator adds it.
 struct IbAdapter {
@@ -67,6 +70,35 @@ struct IbAdapterStatus {
   std::vector<IbPort> ports{};
 
   friend bool operator==(const IbAdapterStatus&, const IbAdapterStatus&) = default;
+};
+
+// A partition that an IPoIB uplink uses.
+struct IbUplinkPartition {
+  std::uint32_t vlan = 0;  // 0: of frames without a tag
+  std::uint16_t key = 0;   // 0: it is not joined
+  std::uint32_t mtu = 0;   // bytes of an IP packet; 0: it is not joined
+  std::string problem{};   // why it is not joined, and what to do; empty: it is
+
+  friend bool operator==(const IbUplinkPartition&, const IbUplinkPartition&) = default;
+};
+
+// A port as the uplink NIC of a distributed switch.
+struct IbUplink {
+  std::string name{};     // "vmnic32"
+  std::string adapter{};  // "mlx4_0"
+  std::string device{};   // "MT26428"
+  std::uint32_t port = 0;
+  MacAddress mac{};             // derived from the port's GUID; no frame carries it
+  std::uint32_t rate_gbps = 0;  // of the link; 0: it is down
+  std::string vds{};            // whose uplink it is; empty: of no switch
+  std::uint32_t mtu = 0;        // of that switch
+  std::vector<IbUplinkPartition> partitions{};
+  std::uint32_t addresses = 0;  // MAC addresses of VMs that have a queue pair
+  std::map<std::string, std::uint64_t> counters{};
+  // Why no frame can pass, and what to do; empty: frames pass.
+  std::string problem{};
+
+  friend bool operator==(const IbUplink&, const IbUplink&) = default;
 };
 
 // A port of the host's switch that something is linked to.

@@ -24,6 +24,8 @@ class InfinibandManagement {
   virtual ApiResult<IbAdapterStatus> add_ib_adapter(const IbAdapter& adapter) = 0;
   // Errors: kNotFound, kNoSpace, kStore, kInternal.
   virtual ApiResult<void> remove_ib_adapter(const std::string& name) = 0;
+  // The IPoIB uplinks that the adapters make, in the order of buses and ports. Errors: kBusy.
+  virtual ApiResult<std::vector<IbUplink>> list_ib_uplinks() = 0;
   virtual ApiResult<IbFabric> ib_fabric() = 0;
   // Makes all adapters anew, as a reboot of the host would: their links go down and up, and module
   // parameters take effect. Errors: kInternal, kBusy.

@@ -16,6 +16,7 @@
 #include "model/ib_device.h"
 #include "model/machine.h"
 #include "subnet_host/port_status.h"
+#include "subnet_host/uplink_status.h"
 
 namespace paravane::subnet_host {
 namespace {
@@ -254,10 +255,10 @@ void HostInfiniband::close_on_thread(std::function<void(HostUplinks&)> close) {
 }
 
 ApiResult<void> HostInfiniband::check_unused(const std::string& adapter) const {
-  if (!config_.switch_of) return {};
+  if (!config_.use_of) return {};
   for (const Uplink& uplink : uplinks_) {
     if (uplink.adapter != adapter) continue;
-    const std::string vds = config_.switch_of(uplink.name);
+    const std::string vds = config_.use_of(uplink.name).vds;
     if (vds.empty()) continue;
     return model::refuse(
         ApiErrorCode::kInUse,
@@ -362,6 +363,33 @@ ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
   change_uplinks();
   tell("infiniband.adapter.removed", name, fmt::format("InfiniBand adapter {} was removed", name));
   return {};
+}
+
+ApiResult<std::vector<model::IbUplink>> HostInfiniband::list_ib_uplinks() {
+  std::vector<model::IbUplink> list;
+  for (const Uplink& uplink : uplinks_) {
+    model::IbUplink& status = list.emplace_back();
+    status.name = uplink.name;
+    status.adapter = uplink.adapter;
+    status.device = adapters_.at(uplink.adapter).device;
+    status.port = uplink.port;
+    if (!config_.use_of) continue;
+    HostInfinibandConfig::Use use = config_.use_of(uplink.name);
+    status.vds = std::move(use.vds);
+    status.mtu = use.mtu;
+  }
+  if (!thread_) return list;
+  auto known = thread_->ask([thread = thread_.get(), list]() mutable {
+    for (model::IbUplink& status : list) {
+      const subnet::HostAdapter* node = thread->subnet().find(status.adapter);
+      if (node == nullptr) continue;
+      const auto port = static_cast<subnet::PortNumber>(status.port);
+      add_status(*node->port(port), thread->uplinks().find(status.name), status);
+    }
+    return list;
+  });
+  if (!known) return thread_is_busy();
+  return std::move(*known);
 }
 
 ApiResult<model::IbFabric> HostInfiniband::ib_fabric() {

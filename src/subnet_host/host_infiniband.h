@@ -44,8 +44,12 @@ struct HostInfinibandConfig {
   // The taps of this uplink are of no use any more: another program has deleted one, or it cannot
   // be read. The host has them opened again.
   std::function<void(const std::string& uplink)> uplink_lost{};
-  // The distributed switch whose uplink on this host it is; empty: none.
-  std::function<std::string(const std::string& uplink)> switch_of{};
+  // The distributed switch whose uplink on this host it is.
+  struct Use {
+    std::string vds{};  // empty: none
+    std::uint32_t mtu = 0;
+  };
+  std::function<Use(const std::string& uplink)> use_of{};
 };
 
 class HostInfiniband final : public model::InfinibandManagement {
@@ -79,6 +83,7 @@ class HostInfiniband final : public model::InfinibandManagement {
   model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override;
   model::ApiResult<model::IbAdapterStatus> add_ib_adapter(const model::IbAdapter& adapter) override;
   model::ApiResult<void> remove_ib_adapter(const std::string& name) override;
+  model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override;
   model::ApiResult<model::IbFabric> ib_fabric() override;
   model::ApiResult<void> restart_infiniband() override;
 

@@ -49,9 +49,11 @@ class HostInfinibandTest : public testing::Test {
                                  },
                              .nic_numbers = nic_numbers_,
                              .uplinks_changed = [this] { seen_.push_back(infiniband_->uplinks()); },
-                             .switch_of =
+                             .use_of =
                                  [this](const std::string& uplink) {
-                                   return uplink == used_ ? std::string("lan") : std::string();
+                                   HostInfinibandConfig::Use use;
+                                   if (uplink == used_) use = {.vds = "lan", .mtu = 9000};
+                                   return use;
                                  }},
         *store_);
     ASSERT_TRUE(infiniband_->load());

@@ -21,21 +21,13 @@ model::IbPortState state_of(PortState state) {
   return model::IbPortState::kUnknown;
 }
 
-std::string problem_of(const subnet::Port& port) {
-  if (port.is_active()) return {};
-  if (port.physical_state() == PhysicalState::kDisabled)
-    return "the port is disabled: enable it with ibportstate";
-  if (port.state() == PortState::kDown) return "the link is down";
-  return "no subnet manager has set this port up: start opensm";
-}
-
 model::IbPort port_status(const subnet::Port& port) {
   const wire::infiniband::PortInfo& info = port.info();
   model::IbPort status{
       .number = port.number(),
       .guid = port.guid(),
       .state = state_of(port.state()),
-      .rate_gbps = subnet::gbit_of(static_cast<subnet::Speed>(info.speed_active_enabled >> 4)),
+      .rate_gbps = rate_of(port),
       .lid = port.lid(),
       .sm_lid = info.master_lid.get(),
       .is_sm = (port.capabilities() & wire::infiniband::capability::kIsManager) != 0,
@@ -48,6 +40,18 @@ model::IbPort port_status(const subnet::Port& port) {
 }
 
 }  // namespace
+
+std::string problem_of(const subnet::Port& port) {
+  if (port.is_active()) return {};
+  if (port.physical_state() == PhysicalState::kDisabled)
+    return "the port is disabled: enable it with ibportstate";
+  if (port.state() == PortState::kDown) return "the link is down";
+  return "no subnet manager has set this port up: start opensm";
+}
+
+std::uint32_t rate_of(const subnet::Port& port) {
+  return subnet::gbit_of(static_cast<subnet::Speed>(port.info().speed_active_enabled >> 4));
+}
 
 model::IbAdapterStatus status_of(const model::IbAdapter& adapter, const subnet::HostAdapter& node) {
   model::IbAdapterStatus status{.adapter = adapter, .guid = node.identity().guid};

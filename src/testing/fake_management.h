@@ -395,6 +395,10 @@ class FakeManagement final : public model::Management {
     return model::refuse(model::ApiErrorCode::kNotFound,
                          "InfiniBand adapter " + name + " does not exist");
   }
+  model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override {
+    if (fault) return std::unexpected(*fault);
+    return ib_uplinks;
+  }
   model::ApiResult<model::IbFabric> ib_fabric() override {
     if (fault) return std::unexpected(*fault);
     return fabric;
@@ -406,6 +410,7 @@ class FakeManagement final : public model::Management {
   }
 
   std::map<std::string, model::IbAdapterStatus> ib_adapters;
+  std::vector<model::IbUplink> ib_uplinks;
   model::IbFabric fabric;
   unsigned ib_restarts = 0;
   std::map<std::string, model::VmStatus> vms;
