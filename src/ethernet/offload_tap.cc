@@ -64,6 +64,22 @@ Status take_back(const UniqueFd& tap, const std::string& name) {
   return {};
 }
 
+// Without a header.
+Result<UniqueFd> attach_without_offloads(const std::string& name) {
+  auto tap = attach(name, false);
+  if (!tap) return tap;
+  if (::ioctl(tap->get(), TUNSETOFFLOAD, 0UL) != 0) {
+    return cannot_use(name, "set the offloads of the tap");
+  }
+  return tap;
+}
+
+// What neither depends on the header nor is one of the offloads.
+Status set_rest(const UniqueFd& tap, const std::string& name) {
+  if (Status reset = take_back(tap, name); !reset) return reset;
+  return set_header(tap, name);
+}
+
 }  // namespace
 
 Result<OpenTap> open_offload_tap(const std::string& name) {
@@ -73,15 +89,18 @@ Result<OpenTap> open_offload_tap(const std::string& name) {
   if (!segments) {
     if (errno != EINVAL) return cannot_use(name, "set the offloads of the tap");
     tap->reset();
-    tap = attach(name, false);
+    tap = attach_without_offloads(name);
     if (!tap) return std::unexpected(tap.error());
-    if (::ioctl(tap->get(), TUNSETOFFLOAD, 0UL) != 0) {
-      return cannot_use(name, "set the offloads of the tap");
-    }
   }
-  if (Status reset = take_back(*tap, name); !reset) return std::unexpected(reset.error());
-  if (Status set = set_header(*tap, name); !set) return std::unexpected(set.error());
+  if (Status set = set_rest(*tap, name); !set) return std::unexpected(set.error());
   return OpenTap{.tap = std::move(*tap), .header_bytes = segments ? kHeaderBytes : 0};
+}
+
+Result<UniqueFd> open_frame_tap(const std::string& name) {
+  auto tap = attach_without_offloads(name);
+  if (!tap) return tap;
+  if (Status set = set_rest(*tap, name); !set) return std::unexpected(set.error());
+  return tap;
 }
 
 }  // namespace paravane::ethernet

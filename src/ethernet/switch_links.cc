@@ -33,6 +33,7 @@ constexpr Act kMakeBridge{"create the bridge", "it was missing and was created a
 constexpr Act kMakeTap{"create the tap",
                        "it was missing and was created again. A VM that was running has no network "
                        "through it until the VM is shut down and started again"};
+constexpr Act kMakeUplinkTap{"create the tap", "it was missing and was created again"};
 constexpr Act kMakePair{"create it", "it was missing and was created again"};
 constexpr Act kSilence{"disable ARP and IPv4 on it",
                        "it answered ARP or accepted IPv4; both were disabled"};
@@ -198,8 +199,9 @@ class Making {
     }
     for (const WantedPort& tap : wanted_.taps) {
       if (find(tap.name) != nullptr) continue;
-      const Status made = make_tap(tap.name, wanted_.tap_access);
-      if (done(tap.name, kMakeTap, made)) sign(tap.name, tap.label);
+      const Status made = make_tap(tap.name, tap.is_for_root ? TapAccess{} : wanted_.tap_access);
+      const Act& act = tap.is_for_root ? kMakeUplinkTap : kMakeTap;
+      if (done(tap.name, act, made)) sign(tap.name, tap.label);
     }
     for (const WantedOwn& own : wanted_.own) {
       if (find(own.name) != nullptr) continue;

@@ -40,6 +40,8 @@ struct WantedPort {
   std::uint16_t untagged = 0;           // VLAN of frames without a tag, both ways; 0: none
   std::vector<std::uint16_t> tagged{};  // VLANs of frames with a tag
   std::string label{};                  // of a tap
+  // Of a tap: only root may open it, whatever WantedLinks::tap_access says.
+  bool is_for_root = false;
 
   friend bool operator==(const WantedPort&, const WantedPort&) = default;
 };

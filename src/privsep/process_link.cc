@@ -26,7 +26,7 @@ std::size_t max_text(Note::Kind kind) {
 
 Note read_note(std::string_view packet) {
   const auto kind = static_cast<Note::Kind>(packet[0]);
-  if (kind > Note::Kind::kKeeper) return {};
+  if (kind > Note::Kind::kUplinkTap) return {};
   Note note{.kind = kind, .text = std::string(packet.substr(1, max_text(kind)))};
   // The service manager reads lines, the log too.
   std::ranges::replace_if(note.text, [](char c) { return c < ' ' || c > '~'; }, '?');

@@ -48,6 +48,7 @@ struct Note {
     kTellTurns = 24,  // keeper: the worker is to say kTurns each so many microseconds
     kTurns = 25,      // engine, from its worker's thread: it turns
     kKeeper = 26,     // keeper: "VERSION", or "VERSION CAUSE" if it could not be replaced
+    kUplinkTap = 27,  // keeper: an UplinkNote (privsep/uplink_note.h), with the tap
   };
   static constexpr std::size_t kMaxText = 255;  // bytes; what is longer is cut
   static constexpr std::size_t kMaxLongText = std::size_t{97} * 1024;  // of plans and reports

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-
 #include "model/vm.h"
+#include "privsep/note_words.h"
 
 namespace paravane::privsep {
 namespace {
@@ -13,19 +11,6 @@ namespace {
 constexpr std::string_view kSuperframes = "superframes";
 constexpr std::string_view kPackets = "packets";
 constexpr std::uint32_t kMostMtu = 0xFFFF;
-
-std::string_view take_word(std::string_view& text) {
-  const std::size_t end = std::min(text.find(' '), text.size());
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
-
-// All of `word`.
-bool take_number(std::string_view word, std::uint32_t& number) {
-  const auto [rest, error] = std::from_chars(word.begin(), word.end(), number);
-  return error == std::errc{} && rest == word.end();
-}
 
 }  // namespace
 
@@ -40,9 +25,9 @@ Result<RocePortNote> parse_roce_port_note(std::string_view text) {
   const std::string_view making = take_word(text);
   const std::string_view mtu = take_word(text);
   RocePortNote note{.adapter = {std::string(vm), 0}, .takes_superframes = text == kSuperframes};
-  const bool is_good = model::check_name(vm) && take_number(number, note.adapter.number) &&
+  const bool is_good = model::check_name(vm) && read_number(number, note.adapter.number) &&
                        note.adapter.number >= 1 && note.adapter.number <= model::kMaxAdapters &&
-                       take_number(making, note.making) && take_number(mtu, note.mtu) &&
+                       read_number(making, note.making) && read_number(mtu, note.mtu) &&
                        note.mtu <= kMostMtu && (note.takes_superframes || text == kPackets);
   if (!is_good) return fail(Errc::kInvalidArgument, "not a RoCE port");
   return note;

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/machine.h"
 #include "model/vm.h"
 
 namespace paravane::privsep {
@@ -153,6 +154,19 @@ Status check_roce_ports(const SwitchPlan& plan) {
   return {};
 }
 
+Status check_ipoib_uplinks(const SwitchPlan& plan) {
+  std::set<std::string> names;
+  for (const SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
+    if (!model::is_ipoib_uplink_name(uplink.name)) return bad("no name of an IPoIB uplink");
+    if (!names.insert(uplink.name).second) return bad("an IPoIB uplink twice");
+    if (std::ranges::find(plan.switches, uplink.name, &SwitchPlan::Switch::uplink) ==
+        plan.switches.end()) {
+      return bad("an IPoIB uplink is no switch's");
+    }
+  }
+  return {};
+}
+
 Status check(const SwitchPlan& plan) {
   if (plan.switches.size() > model::kMaxSwitches) return bad("too many switches");
   std::set<std::string> names;
@@ -171,7 +185,8 @@ Status check(const SwitchPlan& plan) {
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     if (Status good = check_vmknic(vmknic, plan); !good) return good;
   }
-  return check_roce_ports(plan);
+  if (Status good = check_roce_ports(plan); !good) return good;
+  return check_ipoib_uplinks(plan);
 }
 
 std::string ipv4_word(const std::optional<Ipv4Interface>& ipv4) {
@@ -203,6 +218,9 @@ Result<std::string> print(const SwitchPlan& plan) {
     text += fmt::format("roce {} {} {} {};", port.vm, port.adapter, model::format_mac(port.mac),
                         port.making);
   }
+  for (const SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
+    text += fmt::format("ipoib {} {};", uplink.name, uplink.making);
+  }
   for (const SwitchPlan::Vmknic& vmknic : plan.vmknics) {
     text += fmt::format("vmknic {} {} {} {} {};", vmknic.name, vmknic.vds, vmknic.vlan,
                         model::format_mac(vmknic.mac), ipv4_word(vmknic.ipv4));
@@ -227,6 +245,8 @@ Result<SwitchPlan> parse_switch_plan(std::string_view text) {
                                      .adapter = words.number(),
                                      .mac = words.mac(),
                                      .making = words.number()});
+        } else if (kind == "ipoib") {
+          plan.ipoib_uplinks.push_back({.name = words.name(), .making = words.number()});
         } else if (kind == "vmknic") {
           plan.vmknics.push_back({.name = words.name(),
                                   .vds = words.name(),

@@ -32,7 +32,7 @@ struct SwitchPlan {
   struct Switch {
     std::string name;
     std::uint32_t mtu = 1500;
-    std::string uplink;                // a NIC; empty: none
+    std::string uplink;                // a NIC, or one of ipoib_uplinks; empty: none
     std::vector<std::uint32_t> vlans;  // of its port groups, each once, going up; 0: untagged
 
     friend bool operator==(const Switch&, const Switch&) = default;
@@ -62,10 +62,19 @@ struct SwitchPlan {
 
     friend bool operator==(const Vmknic&, const Vmknic&) = default;
   };
+  // The uplink of a switch that a virtual InfiniBand adapter of this host makes. It is no NIC: the
+  // keeper creates it as taps, and opens these for the engine.
+  struct IpoibUplink {
+    std::string name;          // "vmnic32"
+    std::uint32_t making = 0;  // another number: the engine wants its taps' descriptors anew
+
+    friend bool operator==(const IpoibUplink&, const IpoibUplink&) = default;
+  };
   std::vector<Switch> switches{};
   std::vector<Tap> taps{};
   std::vector<Vmknic> vmknics{};
   std::vector<RocePort> roce_ports{};
+  std::vector<IpoibUplink> ipoib_uplinks{};
 
   friend bool operator==(const SwitchPlan&, const SwitchPlan&) = default;
 };
@@ -123,9 +132,9 @@ struct SwitchReport {
 // Errors: kResourceExhausted (longer than kMaxPlanText).
 Result<std::string> print(const SwitchPlan& plan);
 // The result keeps all rules: the model's rules for names and numbers; no switch, VLAN of a switch,
-// tap, VMkernel interface or NIC occurs twice; taps and VMkernel interfaces are in VLANs of
-// switches in the plan; all addresses are in private networks that do not overlap. Errors:
-// kInvalidArgument.
+// tap, VMkernel interface, NIC or IPoIB uplink occurs twice; taps and VMkernel interfaces are in
+// VLANs of switches in the plan, and IPoIB uplinks are uplinks of these; all addresses are in
+// private networks that do not overlap. Errors: kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
 // If the report is too long, why packets are not merged is left out first, then repaired

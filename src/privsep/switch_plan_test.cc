@@ -73,6 +73,42 @@ TEST(SwitchPlan, ATapMayStandBeforeItsSwitch) {
   EXPECT_TRUE(parse_switch_plan(kHead + "tap db1 1 lan 0;switch lan 1500 - 0;"));
 }
 
+TEST(SwitchPlan, NamesTheUplinksThatInfinibandMakes) {
+  SwitchPlan plan{
+      .switches = {{.name = "lan", .mtu = 2044, .uplink = "vmnic32", .vlans = {0}},
+                   {.name = "dmz", .mtu = 1500, .uplink = "vmnic47", .vlans = {}}},
+      .ipoib_uplinks = {{.name = "vmnic32", .making = 7}, {.name = "vmnic47", .making = 0}}};
+  const auto text = print(plan);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, kHead +
+                       "switch lan 2044 vmnic32 0;switch dmz 1500 vmnic47;ipoib vmnic32 7;"
+                       "ipoib vmnic47 0;");
+  const auto again = parse_switch_plan(*text);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, plan);
+}
+
+TEST(SwitchPlan, AnIpoibUplinkIsASwitchsAndHasSuchAName) {
+  const auto parse = [](const std::string& uplink, const std::string& statements) {
+    return parse_switch_plan(kHead + "switch lan 1500 " + uplink + ";" + statements);
+  };
+  ASSERT_TRUE(parse("vmnic33", "ipoib vmnic33 1;"));
+  EXPECT_TRUE(parse("vmnic33", ""));  // of a host that does not have it
+  const auto elsewhere = parse("vmnic33", "ipoib vmnic34 1;");
+  ASSERT_FALSE(elsewhere);
+  EXPECT_THAT(elsewhere.error().message, HasSubstr("an IPoIB uplink is no switch's"));
+  EXPECT_FALSE(parse("-", "ipoib vmnic33 1;"));
+  EXPECT_FALSE(parse("vmnic33", "ipoib vmnic33 1;ipoib vmnic33 2;"));
+  // A NIC is never made: it would be another program's interface.
+  for (const char* nic : {"eth1", "vmnic31", "vmnic48", "vmnic033", "pv-db1"}) {
+    EXPECT_FALSE(parse(nic, std::string("ipoib ") + nic + " 1;")) << nic;
+  }
+  for (const char* bad : {"ipoib;", "ipoib vmnic33;", "ipoib vmnic33 x;", "ipoib vmnic33 -1;",
+                          "ipoib vmnic33 4294967296;", "ipoib vmnic33 1 1;"}) {
+    EXPECT_FALSE(parse("vmnic33", bad)) << bad;
+  }
+}
+
 TEST(SwitchPlan, HasAnEnd) {
   std::string many = kHead;
   for (std::size_t i = 0; i <= model::kMaxSwitches; ++i) {
