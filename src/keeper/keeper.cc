@@ -21,6 +21,7 @@
 #include "privsep/heir_facts.h"
 #include "privsep/machine_line.h"
 #include "privsep/roce_port_note.h"
+#include "privsep/uplink_note.h"
 #include "settings/config_file.h"
 
 namespace paravane::keeper {
@@ -72,6 +73,7 @@ ExitStatus Keeper::run() {
     etcd_.step(now());
     if (switches_) switches_->step(now());
     give_roce_ports();
+    give_uplink_taps();
     succession_.step(now());
     stop_when_certain();
     change_program();
@@ -136,8 +138,8 @@ void Keeper::take_up() {
   look_for_ends();
 }
 
-// Between two engines' requests: there is no socket that is being made, no RoCE port that the
-// engine has, and no heir.
+// Between two engines' requests: there is no socket that is being made, no RoCE port or tap of an
+// uplink that the engine has, and no heir.
 KeeperRecord Keeper::record() {
   KeeperRecord record{.version = kVersion,
                       .program = settings_.program.string(),
@@ -261,6 +263,23 @@ void Keeper::give_roce_ports() {
     if (link_.send(note, port.tap)) continue;
     switches_->take_back(port);
     log::warn("RoCE port of {}/{}: the engine did not take it", port.vm, port.adapter);
+  }
+}
+
+// As above.
+void Keeper::give_uplink_taps() {
+  if (!switches_) return;
+  for (const OpenedUplinkTap& opened : switches_->take_opened_taps()) {
+    const UplinkTap& tap = opened.wanted;
+    const privsep::Note note{.kind = privsep::Note::Kind::kUplinkTap,
+                             .text = privsep::print(privsep::UplinkNote{.uplink = tap.uplink,
+                                                                        .vlan = tap.vlan,
+                                                                        .tagged = tap.tagged,
+                                                                        .making = tap.making,
+                                                                        .mtu = tap.mtu})};
+    if (link_.send(note, opened.tap)) continue;
+    switches_->take_back(opened);
+    log::warn("tap {} of an IPoIB uplink: the engine did not take it", tap.name);
   }
 }
 
@@ -407,6 +426,7 @@ bool Keeper::take_note(Heard& heard) {
     case privsep::Note::Kind::kMachineReport:
     case privsep::Note::Kind::kSwitchNews:
     case privsep::Note::Kind::kRocePort:
+    case privsep::Note::Kind::kUplinkTap:
     case privsep::Note::Kind::kTellTurns:
     case privsep::Note::Kind::kKeeper:
     case privsep::Note::Kind::kHolder: break;  // not the engine's to say

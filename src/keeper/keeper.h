@@ -92,6 +92,7 @@ class Keeper : private SuccessionHands {
   bool take_note(Heard& heard);
   void reload_log_level();
   void give_roce_ports();
+  void give_uplink_taps();
   void look_for_ends();
   void look_for_orphans();
   void look_for_engines_end();

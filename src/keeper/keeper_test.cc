@@ -35,6 +35,8 @@ class CountingMaker final : public LocalSwitches {
   std::vector<Ipv4Interface> addresses() const override { return {}; }
   std::vector<OpenedRocePort> take_opened_ports() override { return {}; }
   void take_back(const OpenedRocePort& /*port*/) override {}
+  std::vector<OpenedUplinkTap> take_opened_taps() override { return {}; }
+  void take_back(const OpenedUplinkTap& /*tap*/) override {}
   void take_back_all() override {}
   ethernet::KnownNics known() const override { return {}; }
   void know(ethernet::KnownNics /*nics*/) override {}

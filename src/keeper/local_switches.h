@@ -10,6 +10,7 @@
 #include "base/ipv4_interface.h"
 #include "ethernet/link_news.h"
 #include "ethernet/switch_links.h"
+#include "keeper/ipoib_uplinks.h"
 #include "keeper/roce_ports.h"
 #include "privsep/switch_maker.h"
 
@@ -23,7 +24,10 @@ class LocalSwitches : public privsep::SwitchMaker {
   virtual std::vector<OpenedRocePort> take_opened_ports() = 0;
   // The engine did not get a port.
   virtual void take_back(const OpenedRocePort& port) = 0;
-  // Another engine runs, which has none of the ports: the next plan opens all again.
+  // The same for the taps of IPoIB uplinks.
+  virtual std::vector<OpenedUplinkTap> take_opened_taps() = 0;
+  virtual void take_back(const OpenedUplinkTap& tap) = 0;
+  // Another engine runs, which has none of the ports and taps: the next plan opens all again.
   virtual void take_back_all() = 0;
   // NICs as they were last seen, by the names that plans give them. With it, those that were
   // renamed are found by another process, too.

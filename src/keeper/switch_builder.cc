@@ -10,6 +10,7 @@
 #include "ethernet/links.h"
 #include "model/adapter_name.h"
 #include "model/interface_name.h"
+#include "model/machine.h"
 
 namespace paravane::keeper {
 namespace {
@@ -60,13 +61,30 @@ class Layout {
     return true;
   }
 
-  void add_uplink(WantedPort uplink, privsep::SwitchReport::Switch& report) {
-    if (std::ranges::find(config_.uplinks, uplink.name) == config_.uplinks.end()) {
-      report.problems.push_back(fmt::format(
-          "{} is not listed in [network] uplinks of paravaned.toml and is not used", uplink.name));
-      return;
-    }
-    layout_.links.uplinks.push_back(std::move(uplink));
+  // The engine asks, the operator's file decides.
+  bool is_given(const std::string& uplink, privsep::SwitchReport::Switch& report) const {
+    if (std::ranges::find(config_.uplinks, uplink) != config_.uplinks.end()) return true;
+    report.problems.push_back(fmt::format(
+        "{} is not listed in [network] uplinks of paravaned.toml and is not used", uplink));
+    return false;
+  }
+
+  const privsep::SwitchPlan::IpoibUplink* find_ipoib_uplink(const std::string& uplink) const {
+    const auto found =
+        std::ranges::find(plan_.ipoib_uplinks, uplink, &privsep::SwitchPlan::IpoibUplink::name);
+    return found == plan_.ipoib_uplinks.end() ? nullptr : &*found;
+  }
+
+  // `port`: its bridge and VLANs. False: there are too many.
+  bool add_uplink_tap(UplinkTap tap, WantedPort port, privsep::SwitchReport::Switch& report) {
+    if (layout_.uplink_taps.size() >= kMaxUplinkTaps) return false;
+    if (!is_free(tap.name, report.problems)) return true;
+    port.name = tap.name;
+    port.label = fmt::format("uplink:{}", tap.uplink);  // no adapter is called so
+    port.is_for_root = true;
+    layout_.links.taps.push_back(std::move(port));
+    layout_.uplink_taps.push_back(std::move(tap));
+    return true;
   }
 
   void lay_out_vlan_aware(const privsep::SwitchPlan::Switch& vds,
@@ -78,28 +96,67 @@ class Layout {
       if (vlan != 0) uplink.tagged.push_back(static_cast<std::uint16_t>(vlan));
     }
     if (std::ranges::find(vds.vlans, 0u) != vds.vlans.end()) uplink.untagged = inner_vlan(vds, 0);
-    add_uplink(std::move(uplink), report);
+    if (!is_given(vds.uplink, report)) return;
+    if (const auto* ipoib = find_ipoib_uplink(vds.uplink)) {
+      UplinkTap tap{.name = model::uplink_tap_name(vds.uplink, 0),
+                    .uplink = vds.uplink,
+                    .vds = vds.name,
+                    .tagged = true,
+                    .mtu = vds.mtu,
+                    .making = ipoib->making};
+      // As many as a host can have, there is one for each.
+      static_assert(model::kMaxIpoibUplinks <= kMaxUplinkTaps);
+      add_uplink_tap(std::move(tap), std::move(uplink), report);
+    } else {
+      layout_.links.uplinks.push_back(std::move(uplink));
+    }
   }
 
   void lay_out_plain(const privsep::SwitchPlan::Switch& vds,
                      privsep::SwitchReport::Switch& report) {
-    std::vector<std::uint32_t> alone;
-    bool has_untagged = false;
+    std::vector<std::uint32_t> made;
     for (const std::uint32_t vlan : vds.vlans) {
-      if (!add_bridge(vds, model::bridge_name(vds.name, vlan), report)) continue;
-      if (vlan != 0) alone.push_back(vlan);
-      has_untagged = has_untagged || vlan == 0;
+      if (add_bridge(vds, model::bridge_name(vds.name, vlan), report)) made.push_back(vlan);
     }
-    if (vds.uplink.empty()) return;
-    if (has_untagged) {
-      add_uplink({.name = vds.uplink, .bridge = model::bridge_name(vds.name)}, report);
+    if (vds.uplink.empty() || !is_given(vds.uplink, report)) return;
+    if (const auto* ipoib = find_ipoib_uplink(vds.uplink)) {
+      add_plain_taps(vds, made, ipoib->making, report);
+    } else {
+      add_plain_nic(vds, std::move(made), report);
     }
-    if (!alone.empty()) {
-      report.problems.push_back(
-          fmt::format("this kernel's bridge does not support VLAN filtering: VLAN {} has no uplink "
-                      "and cannot reach other hosts",
-                      fmt::join(alone, ", ")));
+  }
+
+  void add_plain_nic(const privsep::SwitchPlan::Switch& vds, std::vector<std::uint32_t> vlans,
+                     privsep::SwitchReport::Switch& report) {
+    if (std::erase(vlans, 0u) != 0) {
+      layout_.links.uplinks.push_back({.name = vds.uplink, .bridge = model::bridge_name(vds.name)});
     }
+    if (vlans.empty()) return;
+    report.problems.push_back(
+        fmt::format("this kernel's bridge does not support VLAN filtering: VLAN {} has no uplink "
+                    "and cannot reach other hosts",
+                    fmt::join(vlans, ", ")));
+  }
+
+  void add_plain_taps(const privsep::SwitchPlan::Switch& vds,
+                      const std::vector<std::uint32_t>& vlans, std::uint32_t making,
+                      privsep::SwitchReport::Switch& report) {
+    std::vector<std::uint32_t> alone;
+    for (const std::uint32_t vlan : vlans) {
+      UplinkTap tap{.name = model::uplink_tap_name(vds.uplink, vlan),
+                    .uplink = vds.uplink,
+                    .vds = vds.name,
+                    .vlan = vlan,
+                    .mtu = vds.mtu,
+                    .making = making};
+      WantedPort port{.name = {}, .bridge = model::bridge_name(vds.name, vlan)};
+      if (!add_uplink_tap(std::move(tap), std::move(port), report)) alone.push_back(vlan);
+    }
+    if (alone.empty()) return;
+    report.problems.push_back(
+        fmt::format("the limit of {} taps of IPoIB uplinks is reached: VLAN {} has no uplink and "
+                    "cannot reach other hosts",
+                    kMaxUplinkTaps, fmt::join(alone, ", ")));
   }
 
   // The VLAN inside a VLAN-aware bridge. Frames without a tag are in one that no port
@@ -162,14 +219,22 @@ class Layout {
   std::set<std::pair<std::string, std::string>> good_bridges_;  // switch and its bridge
 };
 
+bool is_tap_of(const std::vector<UplinkTap>& taps, const std::string& link,
+               const std::string& vds) {
+  return std::ranges::any_of(
+      taps, [&](const UplinkTap& tap) { return tap.name == link && tap.vds == vds; });
+}
+
 // Whose a problem with a link is.
 void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkProblem>& problems,
-             privsep::SwitchReport& report) {
+             SwitchLayout& layout) {
+  privsep::SwitchReport& report = layout.report;
   for (const ethernet::LinkProblem& problem : problems) {
     const std::string text = fmt::format("{}: {}", problem.link, problem.text);
     for (std::size_t i = 0; i < plan.switches.size(); ++i) {
       privsep::SwitchReport::Switch& vds = report.switches[i];
       const bool about = problem.link == plan.switches[i].uplink ||
+                         is_tap_of(layout.uplink_taps, problem.link, vds.name) ||
                          std::ranges::find(vds.bridges, problem.link) != vds.bridges.end();
       if (about) vds.problems.push_back(text);
     }
@@ -191,12 +256,15 @@ void sort_in(const privsep::SwitchPlan& plan, const std::vector<ethernet::LinkPr
 
 // The switch that a link is of; empty: of none.
 std::string switch_of(const std::string& link, const privsep::SwitchPlan& plan,
-                      const privsep::SwitchReport& report) {
+                      const SwitchLayout& layout) {
   for (std::size_t i = 0; i < plan.switches.size(); ++i) {
-    const std::vector<std::string>& bridges = report.switches[i].bridges;
+    const std::vector<std::string>& bridges = layout.report.switches[i].bridges;
     if (link == plan.switches[i].uplink || std::ranges::count(bridges, link) != 0) {
       return plan.switches[i].name;
     }
+  }
+  for (const UplinkTap& tap : layout.uplink_taps) {
+    if (tap.name == link) return tap.vds;
   }
   for (const privsep::SwitchPlan::Tap& tap : plan.taps) {
     if (model::tap_name(tap.vm, tap.adapter) == link) return tap.vds;
@@ -264,10 +332,10 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   auto made = ethernet::make_links(config_.mark, layout.links);
   last_.known = std::move(layout.links.known);
   if (!made) return {.problem = "cannot list the interfaces: " + made.error().message};
-  sort_in(plan, made->problems, layout.report);
+  sort_in(plan, made->problems, layout);
   for (const ethernet::LinkChange& change : made->changes) {
     if (!made_before_ || !as_before(change.link, last_, layout.links)) continue;
-    layout.report.mended.push_back({.vds = switch_of(change.link, plan, layout.report),
+    layout.report.mended.push_back({.vds = switch_of(change.link, plan, layout),
                                     .interface = change.link,
                                     .text = change.text});
   }
@@ -276,6 +344,9 @@ privsep::SwitchReport SwitchBuilder::make(const privsep::SwitchPlan& plan) {
   last_.known = std::move(made->known);
   about_ = std::move(made->about);
   roce_ports_.make(plan, layout.report, about_);
+  std::set<std::string> bad;
+  for (const ethernet::LinkProblem& problem : made->problems) bad.insert(problem.link);
+  ipoib_uplinks_.open(layout.uplink_taps, bad, layout.report);
   uplink_offloads_.make(plan, layout.report);
   about_.addresses = !config_.management_address.empty();
   addresses_.clear();

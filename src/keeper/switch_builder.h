@@ -8,6 +8,9 @@
 // the VLANs of all port groups with their tags. Otherwise, a switch is one bridge per VLAN, and the
 // uplink belongs to the bridge of the untagged VLAN.
 //
+// An IPoIB uplink is no NIC, but taps that SwitchBuilder creates: one for a bridge that filters
+// VLANs, and otherwise one for each VLAN's bridge.
+//
 // One thread.
 
 #pragma once
@@ -25,7 +28,7 @@ namespace paravane::keeper {
 
 struct SwitchBuilderConfig {
   std::string mark;                        // put on the interfaces that this daemon creates
-  std::vector<std::string> uplinks;        // NICs that an operator has given
+  std::vector<std::string> uplinks;        // NICs and IPoIB uplinks that an operator has given
   std::vector<std::string> uso_uplinks{};  // those of them that may cut UDP apart
   ethernet::TapAccess tap_access;
   std::string management_address{};  // [cluster] address; empty: none
@@ -34,7 +37,8 @@ struct SwitchBuilderConfig {
 // The interfaces that a plan needs, and the objects to which they belong.
 struct SwitchLayout {
   ethernet::WantedLinks links;
-  privsep::SwitchReport report;  // what is known before anything is created
+  privsep::SwitchReport report;          // what is known before anything is created
+  std::vector<UplinkTap> uplink_taps{};  // those of links.taps that IPoIB uplinks have
 };
 // `vlan_aware`: whether bridges of this kernel filter VLANs.
 SwitchLayout lay_out(const privsep::SwitchPlan& plan, const SwitchBuilderConfig& config,
@@ -51,7 +55,12 @@ class SwitchBuilder final : public LocalSwitches {
   std::vector<Ipv4Interface> addresses() const override { return addresses_; }
   std::vector<OpenedRocePort> take_opened_ports() override { return roce_ports_.take_opened(); }
   void take_back(const OpenedRocePort& port) override { roce_ports_.take_back(port); }
-  void take_back_all() override { roce_ports_.take_back_all(); }
+  std::vector<OpenedUplinkTap> take_opened_taps() override { return ipoib_uplinks_.take_opened(); }
+  void take_back(const OpenedUplinkTap& tap) override { ipoib_uplinks_.take_back(tap); }
+  void take_back_all() override {
+    roce_ports_.take_back_all();
+    ipoib_uplinks_.take_back_all();
+  }
   ethernet::KnownNics known() const override { return last_.known; }
   void know(ethernet::KnownNics nics) override { last_.known = std::move(nics); }
   const ethernet::LinkFilter& about() const override { return about_; }
@@ -61,6 +70,7 @@ class SwitchBuilder final : public LocalSwitches {
 
   SwitchBuilderConfig config_;
   RocePorts roce_ports_;
+  IpoibUplinks ipoib_uplinks_;
   UplinkOffloads uplink_offloads_;
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;

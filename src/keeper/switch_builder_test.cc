@@ -102,6 +102,107 @@ TEST(LayOut, NeverPutsTwoThingsBehindOneName) {
   EXPECT_GT(layout.report.taps.size(), 0u);  // of 2000, some pair has one hash of 16 bits
 }
 
+privsep::SwitchPlan infiniband_plan() {
+  privsep::SwitchPlan plan = some_plan();
+  plan.switches[0].uplink = "vmnic32";
+  plan.switches[0].mtu = 2044;
+  plan.ipoib_uplinks = {{.name = "vmnic32", .making = 5}};
+  return plan;
+}
+
+SwitchBuilderConfig infiniband_config() {
+  SwitchBuilderConfig config = some_config();
+  config.uplinks = {"nic", "vmnic32"};
+  return config;
+}
+
+std::vector<std::string> names_of(const std::vector<ethernet::WantedPort>& ports) {
+  std::vector<std::string> names;
+  for (const ethernet::WantedPort& port : ports) names.push_back(port.name);
+  return names;
+}
+
+TEST(LayOutIpoib, IsOneTapWithAllVlansWhereTheBridgeFiltersThem) {
+  const SwitchLayout layout = lay_out(infiniband_plan(), infiniband_config(), true);
+  EXPECT_THAT(layout.links.uplinks, IsEmpty());  // it is no NIC
+  EXPECT_THAT(names_of(layout.links.taps), ElementsAre("vmnic32", "pv-db1", "pv-db1.2"));
+  const ethernet::WantedPort& tap = layout.links.taps[0];
+  EXPECT_EQ(tap.bridge, "pvs-lan");
+  EXPECT_EQ(tap.untagged, 4094);
+  EXPECT_THAT(tap.tagged, ElementsAre(10, 20));
+  EXPECT_EQ(tap.label, "uplink:vmnic32");
+  EXPECT_TRUE(tap.is_for_root);
+  EXPECT_FALSE(layout.links.taps[1].is_for_root);
+  EXPECT_THAT(layout.uplink_taps, ElementsAre(UplinkTap{.name = "vmnic32",
+                                                        .uplink = "vmnic32",
+                                                        .vds = "lan",
+                                                        .tagged = true,
+                                                        .mtu = 2044,
+                                                        .making = 5}));
+  EXPECT_THAT(layout.report.switches[0].problems, IsEmpty());
+}
+
+TEST(LayOutIpoib, IsATapForEachVlanElsewhereSoThatEachReachesOtherHosts) {
+  const SwitchLayout layout = lay_out(infiniband_plan(), infiniband_config(), false);
+  EXPECT_THAT(layout.links.uplinks, IsEmpty());
+  EXPECT_THAT(layout.report.switches[0].problems, IsEmpty());
+  ASSERT_EQ(layout.uplink_taps.size(), 3u);
+  const std::vector<std::string> names{"vmnic32", "vmnic32+10", "vmnic32+20"};
+  const std::vector<std::uint32_t> vlans{0, 10, 20};
+  const std::vector<std::string> bridges{"pvs-lan", "pvs-lan+10", "pvs-lan+20"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const ethernet::WantedPort& port = layout.links.taps[i];
+    EXPECT_EQ(port.name, names[i]);
+    EXPECT_EQ(port.bridge, bridges[i]);
+    EXPECT_EQ(port.label, "uplink:vmnic32");
+    EXPECT_TRUE(port.is_for_root);
+    EXPECT_EQ(layout.uplink_taps[i], (UplinkTap{.name = names[i],
+                                                .uplink = "vmnic32",
+                                                .vds = "lan",
+                                                .vlan = vlans[i],
+                                                .mtu = 2044,
+                                                .making = 5}));
+  }
+}
+
+// The engine may be an enemy's: it does not make itself the uplink of a switch.
+TEST(LayOutIpoib, IsNotUsedUnlessTheOperatorsFileListsIt) {
+  for (const bool vlan_aware : {true, false}) {
+    const SwitchLayout layout = lay_out(infiniband_plan(), some_config(), vlan_aware);
+    EXPECT_THAT(layout.uplink_taps, IsEmpty());
+    EXPECT_THAT(names_of(layout.links.taps), ElementsAre("pv-db1", "pv-db1.2"));
+    EXPECT_THAT(
+        layout.report.switches[0].problems,
+        ElementsAre("vmnic32 is not listed in [network] uplinks of paravaned.toml and is not "
+                    "used"));
+  }
+}
+
+// A NIC of this name, of a host that has no such adapter.
+TEST(LayOutIpoib, IsANicUnlessThePlanSaysWhatItIs) {
+  privsep::SwitchPlan plan = infiniband_plan();
+  plan.ipoib_uplinks.clear();
+  const SwitchLayout layout = lay_out(plan, infiniband_config(), true);
+  EXPECT_THAT(layout.uplink_taps, IsEmpty());
+  EXPECT_THAT(names_of(layout.links.uplinks), ElementsAre("vmnic32"));
+}
+
+TEST(LayOutIpoib, AHostHasAsManyTapsAndSaysWhichVlansHaveNone) {
+  privsep::SwitchPlan plan = infiniband_plan();
+  plan.taps.clear();
+  plan.switches[0].vlans.clear();
+  for (std::uint32_t vlan = 1; vlan <= kMaxUplinkTaps + 2; ++vlan) {
+    plan.switches[0].vlans.push_back(vlan);
+  }
+  const SwitchLayout layout = lay_out(plan, infiniband_config(), false);
+  EXPECT_EQ(layout.uplink_taps.size(), kMaxUplinkTaps);
+  EXPECT_EQ(layout.links.taps.size(), kMaxUplinkTaps);
+  EXPECT_THAT(layout.report.switches[0].problems,
+              ElementsAre("the limit of 64 taps of IPoIB uplinks is reached: VLAN 65, 66 has no "
+                          "uplink and cannot reach other hosts"));
+  EXPECT_THAT(lay_out(plan, infiniband_config(), true).report.switches[0].problems, IsEmpty());
+}
+
 TEST(SwitchMark, IsOfAStateDirectory) {
   EXPECT_EQ(switch_mark("/var/lib/paravane"), switch_mark("/var/lib/paravane"));
   EXPECT_NE(switch_mark("/var/lib/paravane"), switch_mark("/var/lib/paravane2"));
@@ -171,6 +272,82 @@ TEST(SwitchBuilder, OpensRocePortsAgainForAnotherEngine) {
   host.take_back_all();
   EXPECT_THAT(host.make(plan).taps, IsEmpty());
   EXPECT_EQ(host.take_opened_ports().size(), 1u);
+}
+
+TEST(SwitchBuilder, MakesOpensAndRemovesTheTapsOfAnIpoibUplink) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made()) << "needs root";
+  privsep::SwitchPlan plan = infiniband_plan();
+  SwitchBuilderConfig config = infiniband_config();
+  config.tap_access.group = 12345;
+  SwitchBuilder builder(config);
+  LocalSwitches& host = builder;
+  const privsep::SwitchReport report = host.make(plan);
+  ASSERT_EQ(report.switches.size(), 1u);
+  EXPECT_THAT(report.switches[0].problems, IsEmpty());
+  const bool is_plain = report.switches[0].form == SwitchForm::kPlain;
+  std::vector<std::string> names{"vmnic32"};
+  if (is_plain) names.insert(names.end(), {"vmnic32+10", "vmnic32+20"});
+  auto opened = host.take_opened_taps();
+  ASSERT_EQ(opened.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(opened[i].wanted.name, names[i]);
+    EXPECT_EQ(opened[i].wanted.tagged, !is_plain);
+    for (const char* what :
+         {"mtu 2044", "alias paravane:1:uplink:vmnic32", "master pvs-lan", "user root", ",UP"}) {
+      EXPECT_TRUE(network.ip_shows("-details link show dev " + names[i], what))
+          << names[i] << ": " << what;
+    }
+    EXPECT_FALSE(network.ip_shows("-details link show dev " + names[i], "group 12345"));
+    EXPECT_TRUE(host.about().names.contains(names[i]));
+  }
+  // While the engine has them.
+  EXPECT_THAT(host.make(plan).switches[0].problems, IsEmpty());
+  EXPECT_THAT(host.take_opened_taps(), IsEmpty());
+  opened.clear();
+  plan.switches[0].uplink.clear();
+  plan.ipoib_uplinks.clear();
+  EXPECT_THAT(host.make(plan).mended, IsEmpty());
+  EXPECT_FALSE(network.ip_shows("link", "vmnic32"));
+}
+
+TEST(SwitchBuilder, OpensTapsOfUplinksAgainForAnotherEngineOrWhenTheyAreLost) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.made()) << "needs root";
+  const privsep::SwitchPlan plan = infiniband_plan();
+  SwitchBuilder builder(infiniband_config());
+  LocalSwitches& host = builder;
+  host.make(plan);
+  const std::size_t all = host.take_opened_taps().size();
+  EXPECT_GE(all, 1u);
+  host.make(plan);
+  EXPECT_THAT(host.take_opened_taps(), IsEmpty());
+  host.take_back_all();
+  host.make(plan);
+  auto opened = host.take_opened_taps();
+  EXPECT_EQ(opened.size(), all);
+  host.take_back(opened.front());
+  opened.clear();
+  host.make(plan);
+  EXPECT_EQ(host.take_opened_taps().size(), 1u);
+  // Another program's deed.
+  ASSERT_TRUE(network.ip("link del vmnic32"));
+  const privsep::SwitchReport report = host.make(plan);
+  ASSERT_EQ(report.mended.size(), 1u);
+  EXPECT_EQ(report.mended[0].vds, "lan");
+  EXPECT_EQ(report.mended[0].text, "it was missing and was created again");
+  EXPECT_EQ(host.take_opened_taps().size(), 1u);
+}
+
+TEST(SwitchBuilder, AForeignInterfaceWithAnUplinksNameIsLeftAloneAndToldOfItsSwitch) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.ip("tuntap add vmnic32 mode tap")) << "needs root";
+  SwitchBuilder host(infiniband_config());
+  const privsep::SwitchReport report = host.make(infiniband_plan());
+  EXPECT_THAT(report.switches[0].problems,
+              ElementsAre(HasSubstr("vmnic32: an interface that Paravane did not create")));
+  EXPECT_FALSE(network.ip_shows("link show dev vmnic32", "master"));
+  for (const OpenedUplinkTap& tap : host.take_opened_taps()) EXPECT_NE(tap.wanted.name, "vmnic32");
 }
 
 // As a daemon that died left them, of a VM that is no more.

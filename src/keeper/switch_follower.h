@@ -60,9 +60,12 @@ class SwitchFollower final : private privsep::SwitchMaker {
 
   std::vector<OpenedRocePort> take_opened_ports() { return switches_->take_opened_ports(); }
   void take_back(const OpenedRocePort& port) { switches_->take_back(port); }
-  // Another engine has none of the ports: they are opened anew with its first plan.
+  std::vector<OpenedUplinkTap> take_opened_taps() { return switches_->take_opened_taps(); }
+  void take_back(const OpenedUplinkTap& tap) { switches_->take_back(tap); }
+  // Another engine has none of the ports and taps: they are opened anew with its first plan.
   void take_back_all() {
     static_cast<void>(switches_->take_opened_ports());
+    static_cast<void>(switches_->take_opened_taps());
     switches_->take_back_all();
   }
   std::vector<Ipv4Interface> addresses() const { return switches_->addresses(); }

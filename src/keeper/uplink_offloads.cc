@@ -17,6 +17,12 @@ bool has_roce_port(const privsep::SwitchPlan& plan, const std::string& vds) {
   });
 }
 
+// Of an IPoIB uplink, which cuts nothing apart.
+bool is_tap(const privsep::SwitchPlan& plan, const std::string& uplink) {
+  return std::ranges::find(plan.ipoib_uplinks, uplink, &privsep::SwitchPlan::IpoibUplink::name) !=
+         plan.ipoib_uplinks.end();
+}
+
 }  // namespace
 
 bool UplinkOffloads::is_ours(const std::string& uplink) const {
@@ -27,7 +33,8 @@ bool UplinkOffloads::is_ours(const std::string& uplink) const {
 void UplinkOffloads::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report) {
   std::set<std::string> off;
   for (const privsep::SwitchPlan::Switch& vds : plan.switches) {
-    if (!is_ours(vds.uplink) || !has_roce_port(plan, vds.name)) continue;
+    if (!is_ours(vds.uplink) || is_tap(plan, vds.uplink) || !has_roce_port(plan, vds.name))
+      continue;
     const auto was_on = ethernet::stop_cutting_udp(vds.uplink);
     if (was_on) {
       off.insert(vds.uplink);

@@ -45,6 +45,10 @@ std::string vmknic_port_name(std::string_view vmknic) {
   return fmt::format("{}-port", vmknic);
 }
 
+std::string uplink_tap_name(std::string_view uplink, std::uint32_t vlan) {
+  return vlan == 0 ? std::string(uplink) : fmt::format("{}+{}", uplink, vlan);
+}
+
 std::string bridge_name(std::string_view vds) {
   return shorten("pvs-", vds);
 }

@@ -23,6 +23,10 @@ std::string filling_end_name(std::string_view vm, std::uint32_t adapter = 1);
 // The side of a VMkernel interface that is attached to a bridge: "vmk1-port".
 std::string vmknic_port_name(std::string_view vmknic);
 
+// A tap of an IPoIB uplink: "vmnic32+10" for the frames of VLAN 10, and "vmnic32" for those without
+// a tag or, if one tap carries all VLANs, for all.
+std::string uplink_tap_name(std::string_view uplink, std::uint32_t vlan);
+
 // The bridge of a switch: "pvs-lan". If each VLAN has its own bridge, this one is for the untagged
 // port groups.
 std::string bridge_name(std::string_view vds);

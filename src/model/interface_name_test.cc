@@ -41,5 +41,10 @@ TEST(BridgeName, DiffersFromEveryTapAndVlan) {
   EXPECT_NE(first, bridge_name("a-rather-long-name"));
 }
 
+TEST(UplinkTapName, IsTheUplinksAndIsNeverCut) {
+  EXPECT_EQ(uplink_tap_name("vmnic32", 0), "vmnic32");
+  EXPECT_EQ(uplink_tap_name("vmnic47", 4094), "vmnic47+4094");
+}
+
 }  // namespace
 }  // namespace paravane::model

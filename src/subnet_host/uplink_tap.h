@@ -16,8 +16,9 @@ namespace paravane::subnet_host {
 
 struct UplinkTap {
   std::string uplink{};  // "vmnic32"
-  // Of the frames, which have no tag. With `tagged` it says nothing: the tap carries frames of all
-  // VLANs of the switch, each with its tag, and untagged ones.
+  // Of the frames, which have no tag: one that has a tag is of a guest's making, and is dropped.
+  // With `tagged` it is 0, and the tap carries frames of all VLANs of the switch, each with its
+  // tag, and untagged ones.
   std::uint32_t vlan = 0;
   bool tagged = false;
   std::uint32_t mtu = 1500;  // of the switch: bytes behind the Ethernet header and the tag
