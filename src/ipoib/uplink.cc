@@ -229,7 +229,8 @@ void Uplink::send_arp(const BroadcastGroup& group, const AddressFacts& own,
                       const EthernetFrame& frame, const Way& way) {
   const auto arp = read_ethernet_arp(frame.payload);
   // A frame says which address it comes from, and must mean it.
-  if (!arp || arp->sender != own.mac) return counters_.bad_arp.add();
+  if (!arp || arp->sender != own.mac || type_of(arp->operation) != frame.type)
+    return counters_.bad_arp.add();
   std::optional<IpoibAddress> target;
   if (!way.is_group) target = address_with(way.to.number, way.path.gid);
   const auto packet = infiniband_arp(to_infiniband(*arp, address_of(own), target));
@@ -262,10 +263,9 @@ void Uplink::send(const BroadcastGroup& group, const AddressFacts& own, std::uin
                   std::span<const std::byte> packet, const Way& way, std::size_t frame_bytes) {
   EncapsulationHeader header;
   header.type.set(type);
-  sent_.clear();
-  const auto header_bytes = std::as_bytes(std::span(&header, 1));
-  sent_.insert(sent_.end(), header_bytes.begin(), header_bytes.end());
-  sent_.insert(sent_.end(), packet.begin(), packet.end());
+  sent_.resize(sizeof header + packet.size());
+  std::memcpy(sent_.data(), &header, sizeof header);
+  std::ranges::copy(packet, sent_.begin() + sizeof header);
   DatagramHeaders headers{
       .partition = group.partition, .qkey = group.qkey, .source_qp = own.queue_pair};
   if (way.is_group) {
@@ -359,7 +359,7 @@ std::optional<MacBytes> Uplink::mac_of_sender(const Arrival& arrival, const Ipoi
 void Uplink::take_arp(const Arrival& arrival, std::uint16_t type,
                       std::span<const std::byte> packet) {
   const auto arp = read_infiniband_arp(packet);
-  if (!arp) return counters_.bad_arp.add();
+  if (!arp || type_of(arp->operation) != type) return counters_.bad_arp.add();
   const auto sender = mac_of_sender(arrival, arp->sender);
   if (!sender) return counters_.bad_arp.add();
   MacBytes target{};
