@@ -24,6 +24,7 @@
 #include "daemon/sandbox.h"
 #include "guestmem/memory_failure.h"
 #include "privsep/roce_port_note.h"
+#include "privsep/uplink_note.h"
 #include "transport/hca/verbs_device.h"
 
 namespace paravane::daemon {
@@ -354,6 +355,9 @@ void Daemon::take_note(privsep::ProcessLink::NoteWithSocket received) {
   if (note.kind == privsep::Note::Kind::kRocePort) {
     on_roce_port(note.text, std::move(received.socket));
   }
+  if (note.kind == privsep::Note::Kind::kUplinkTap) {
+    on_uplink_tap(note.text, std::move(received.socket));
+  }
   if (note.kind == privsep::Note::Kind::kResume && host_) end_upgrade(note.text);
   if (note.kind == privsep::Note::Kind::kHolder && kept_ && host_) {
     kept_->change_holder(std::move(received.socket));
@@ -380,6 +384,15 @@ void Daemon::on_roce_port(const std::string& text, UniqueFd tap) {
   if (!port || !tap) return log::warn("keeper: not a RoCE port: {}", text);
   mailbox_->post([this, port = *port, shared = std::make_shared<UniqueFd>(std::move(tap))] {
     if (host_) host_->open_roce(port, std::move(*shared));
+  });
+}
+
+// Later, as above.
+void Daemon::on_uplink_tap(const std::string& text, UniqueFd tap) {
+  const auto uplink = privsep::parse_uplink_note(text);
+  if (!uplink || !tap) return log::warn("keeper: not a tap of an IPoIB uplink: {}", text);
+  mailbox_->post([this, uplink = *uplink, shared = std::make_shared<UniqueFd>(std::move(tap))] {
+    if (host_) host_->open_uplink(uplink, std::move(*shared));
   });
 }
 

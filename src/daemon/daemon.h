@@ -83,6 +83,7 @@ class Daemon {
   void on_note();
   void take_note(privsep::ProcessLink::NoteWithSocket received);
   void on_roce_port(const std::string& text, UniqueFd tap);
+  void on_uplink_tap(const std::string& text, UniqueFd tap);
   void on_switch_news(const std::string& text);
   void tell_turns(const std::string& text);
   void on_keeper(const std::string& text);

@@ -39,6 +39,7 @@
 #include "model/upgrade.h"
 #include "privsep/heir_facts.h"
 #include "privsep/roce_port_note.h"
+#include "privsep/uplink_note.h"
 #include "settings/config.h"
 #include "store/store.h"
 #include "subnet_host/host_infiniband.h"
@@ -241,6 +242,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // The keeper has opened the RoCE port of an adapter, so the adapter can reach native endpoints.
   void open_roce(const privsep::RocePortNote& port, UniqueFd tap);
 
+  // The keeper has opened a tap of an IPoIB uplink, which a switch of this host has.
+  void open_uplink(const privsep::UplinkNote& note, UniqueFd tap);
+
   // ---- What the cluster tells ---- The cluster's state has changed; null: this host is not in a
   // cluster, or does not know its state yet. REQUIRES: a ClusterService.
   void on_view(const std::shared_ptr<const inventory::View>& view);
@@ -335,6 +339,11 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void close_roce(const std::vector<model::AdapterName>& adapters);
   // The next plan asks for the port again, although nothing else changed.
   void forget_roce(const model::AdapterName& adapter);
+  std::vector<privsep::SwitchPlan::IpoibUplink> ipoib_uplinks() const;
+  // nullopt: all of its taps.
+  void close_uplink(const std::string& uplink, std::optional<std::uint32_t> vlan);
+  // Its taps are of no use any more: the next plan asks for others.
+  void on_uplink_lost(const std::string& uplink);
   // Tells the worker why adapters reach no native endpoints, where that has changed.
   void tell_roce_closed();
   void tell_network_rules(const model::Network& network);
@@ -395,6 +404,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<subnet_host::HostInfiniband> infiniband_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
+  std::map<std::string, std::uint32_t> uplink_makings_;  // likewise of IPoIB uplinks' taps
   std::map<model::AdapterName, model::RoceStatus> roce_ports_;  // that the worker was given
   std::map<model::AdapterName, std::string> roce_closed_;       // as the worker was told
   worker::NetworkRules network_rules_;                          // likewise

@@ -21,6 +21,10 @@ model::ApiResult<void> Host::open_machine() {
                          [this] {
                            const auto& management = network_->management();
                            return management ? management->interface : std::string();
+                         },
+                     .ipoib_uplinks =
+                         [this] {
+                           return infiniband_ ? infiniband_->uplinks() : std::vector<std::string>();
                          }});
   return machine_->load();
 }

@@ -148,6 +148,7 @@ model::ApiResult<std::optional<NetworkChange>> HostNetwork::draft(
   config.applied = {};
   config.roce_changed = {};
   config.roce_ports_gone = {};
+  config.uplink_gone = {};
   config.tell = {};
   HostNetwork draft(std::move(config), writes, uses_);
   draft.network_ = network_;
@@ -216,6 +217,13 @@ privsep::SwitchPlan HostNetwork::plan() const {
                             .mac = vmknic.mac.value_or(model::MacAddress{}),
                             .ipv4 = vmknic.ipv4});
   }
+  plan.ipoib_uplinks = used_uplinks(plan);
+  // The keeper would look for a NIC of this name; add_problems() says what is wrong.
+  for (privsep::SwitchPlan::Switch& vds : plan.switches) {
+    if (config_.rules != nullptr && config_.rules->lacks_ipoib_uplink(vds.uplink)) {
+      vds.uplink.clear();
+    }
+  }
   return plan;
 }
 
@@ -226,6 +234,7 @@ std::vector<model::MendedLink> HostNetwork::apply() {
     const privsep::SwitchPlan wanted = plan();
     if (config_.roce_changed) config_.roce_changed();  // a port that is closed has its reason
     tell_roce_ports(wanted);
+    tell_uplinks(wanted);
     report = config_.maker->make(wanted);
   }
   std::vector<model::MendedLink> mended = std::exchange(report.mended, {});
@@ -252,6 +261,7 @@ void HostNetwork::on_news(privsep::SwitchLine::News news) {
 }
 
 void HostNetwork::take(privsep::SwitchReport report) {
+  add_problems(report);
   teller_.on_report(report, report_, std::chrono::steady_clock::now());
   report_ = std::move(report);
   if (config_.roce_changed) config_.roce_changed();
@@ -311,7 +321,8 @@ model::ApiResult<void> HostNetwork::check_given(const model::SwitchHost& host) c
   return model::refuse(
       model::ApiErrorCode::kInvalidRequest,
       fmt::format("{} may not be used by switches on this host", nic),
-      "Add the NIC to [network] uplinks in paravaned.toml, and restart the daemon.");
+      fmt::format("Add {} to [network] uplinks in paravaned.toml, and restart the daemon.",
+                  model::is_ipoib_uplink_name(host.uplink) ? host.uplink : "the NIC"));
 }
 
 model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost& host) const {
@@ -320,7 +331,11 @@ model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost
     if (!uplink) return std::unexpected(uplink.error());
     return model::SwitchHost{.host = host.host, .uplink = *uplink};
   }
-  if (host.host == config_.host || !model::is_nic_name(host.uplink)) return host;
+  // An IPoIB uplink is called so on each host.
+  if (host.host == config_.host || !model::is_nic_name(host.uplink) ||
+      model::is_ipoib_uplink_name(host.uplink)) {
+    return host;
+  }
   return model::refuse(
       model::ApiErrorCode::kInvalidRequest,
       fmt::format("{} of host {} can be resolved on that host only", host.uplink, host.host),

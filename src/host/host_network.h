@@ -34,6 +34,7 @@
 #include "privsep/roce_port_note.h"
 #include "privsep/switch_line.h"
 #include "privsep/switch_maker.h"
+#include "privsep/uplink_note.h"
 #include "store/network_inventory.h"
 #include "worker/segment_id.h"
 
@@ -57,6 +58,8 @@ struct HostNetworkConfig {
   std::function<std::set<std::string>()> members{};
   // The VMkernel interfaces of this host, but for vmk0.
   std::function<std::vector<model::Vmknic>()> vmknics{};
+  // The IPoIB uplinks that this host has, each with how often its taps had to be asked for.
+  std::function<std::vector<privsep::SwitchPlan::IpoibUplink>()> ipoib_uplinks{};
   // Called when this host's interfaces have been made, or looked at again.
   std::function<void()> applied{};
   // Called before and after this host's interfaces are made, since what why_no_roce() says may have
@@ -64,6 +67,8 @@ struct HostNetworkConfig {
   std::function<void()> roce_changed{};
   // These adapters' RoCE ports are not wanted any more.
   std::function<void(const std::vector<model::AdapterName>&)> roce_ports_gone{};
+  // The taps of this uplink are not wanted any more, or only that of a VLAN.
+  std::function<void(const std::string& uplink, std::optional<std::uint32_t> vlan)> uplink_gone{};
   // Called with what there is, whenever that may have changed.
   std::function<void(const model::Network&)> changed{};
   // Events about the creation of switches; empty: no events.
@@ -126,6 +131,11 @@ class HostNetwork final : public model::NetworkManagement {
   // Whether the last plan has this port, and not one of the adapter that was opened for a plan
   // before it.
   bool wants_roce(const privsep::RocePortNote& port) const;
+  // Whether the last plan has this tap of an IPoIB uplink, and not one that was opened for a plan
+  // before it.
+  bool wants_uplink(const privsep::UplinkNote& tap) const;
+  // The switch whose uplink on this host it is; empty: none.
+  std::string switch_of_uplink(const std::string& uplink) const;
   // Why an adapter of this host reaches no native RoCE endpoints; empty: nothing is in the way.
   std::string why_no_roce(const PortUse& use) const;
   // Why the kernel does not merge all packets that come to an adapter's RoCE port; empty: it does,
@@ -167,7 +177,12 @@ class HostNetwork final : public model::NetworkManagement {
   std::vector<std::string> vmknics_in(const std::string& port_group) const;
   std::vector<std::string> adapters_elsewhere(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
+  // Those of this host's that are uplinks of switches in the plan.
+  std::vector<privsep::SwitchPlan::IpoibUplink> used_uplinks(const privsep::SwitchPlan& plan) const;
   void tell_roce_ports(const privsep::SwitchPlan& plan);
+  void tell_uplinks(const privsep::SwitchPlan& plan);
+  // Adds what only the engine knows.
+  void add_problems(privsep::SwitchReport& report) const;
   // Stores the new state of a switch, then applies it.
   model::ApiResult<model::SwitchStatus> put(const model::DistributedSwitch& vds);
   // Stores the current state of the switches.
@@ -203,6 +218,13 @@ class HostNetwork final : public model::NetworkManagement {
   privsep::SwitchReport report_;  // the last report
   // Of the last plan, each with its switch's MTU: the keeper opens a port anew with another.
   std::vector<std::pair<privsep::SwitchPlan::RocePort, std::uint32_t>> roce_ports_;
+  // Likewise the IPoIB uplinks, each with its switch's MTU and VLANs.
+  struct PlannedUplink {
+    privsep::SwitchPlan::IpoibUplink uplink;
+    std::uint32_t mtu = 0;
+    std::vector<std::uint32_t> vlans;
+  };
+  std::vector<PlannedUplink> ipoib_uplinks_;
   SwitchTeller teller_;
   ChangeLog changes_;
 };

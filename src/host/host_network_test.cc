@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "host/recording_maker_test.h"
@@ -30,8 +32,9 @@ class HostNetworkTest : public testing::Test {
     store_ = std::move(*store);
     network_ = std::make_unique<HostNetwork>(
         HostNetworkConfig{.host = "h1",
-                          .uplinks = {"eth1", "eth2"},
+                          .uplinks = {"eth1", "eth2", "vmnic32"},
                           .maker = &maker_,
+                          .ipoib_uplinks = [this] { return ipoib_; },
                           .roce_changed =
                               [this] {
                                 if (!uses_.empty())
@@ -43,6 +46,12 @@ class HostNetworkTest : public testing::Test {
                                   told_.push_back(to_string(adapter) + " gone, " +
                                                   std::to_string(maker_.times) + " plans before");
                                 }
+                              },
+                          .uplink_gone =
+                              [this](const std::string& uplink, std::optional<std::uint32_t> vlan) {
+                                gone_.push_back(uplink + (vlan ? " " + std::to_string(*vlan) : "") +
+                                                ", " + std::to_string(maker_.times) +
+                                                " plans before");
                               }},
         *store_, [this] { return uses_; });
     ASSERT_TRUE(network_->load());
@@ -59,6 +68,8 @@ class HostNetworkTest : public testing::Test {
   RecordingMaker maker_;
   std::vector<PortUse> uses_;
   std::vector<std::string> told_;  // of RoCE ports
+  std::vector<privsep::SwitchPlan::IpoibUplink> ipoib_;
+  std::vector<std::string> gone_;  // of IPoIB uplinks
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<HostNetwork> network_;
 };
@@ -414,6 +425,81 @@ TEST_F(HostNetworkTest, ShowsWhatCouldNotBeMade) {
   network_->apply();
   EXPECT_THAT(network_->find_switch("lan")->problems, ElementsAre(HasSubstr("not permitted")));
   EXPECT_THAT(network_->tap_problem(uses_[0]).text, HasSubstr("not permitted"));
+}
+
+TEST_F(HostNetworkTest, PlansAnIpoibUplinkThatASwitchOfThisHostHas) {
+  make_lan();
+  ipoib_ = {{.name = "vmnic32", .making = 4}, {.name = "vmnic33", .making = 1}};
+  ASSERT_TRUE(network_->apply().empty());
+  EXPECT_THAT(maker_.last.ipoib_uplinks, IsEmpty());
+  EXPECT_EQ(network_->switch_of_uplink("vmnic32"), "");
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "vmnic32"}));
+  EXPECT_EQ(maker_.last.switches[0].uplink, "vmnic32");
+  EXPECT_THAT(maker_.last.ipoib_uplinks,
+              ElementsAre(privsep::SwitchPlan::IpoibUplink{.name = "vmnic32", .making = 4}));
+  EXPECT_EQ(network_->switch_of_uplink("vmnic32"), "lan");
+  const auto refused = network_->set_switch_uplink("lan", {.host = "h1", .uplink = "vmnic33"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "vmnic33 may not be used by switches on this host");
+  EXPECT_EQ(refused.error().remedy,
+            "Add vmnic33 to [network] uplinks in paravaned.toml, and restart the daemon.");
+}
+
+TEST_F(HostNetworkTest, TakesTheTapsOfItsLastPlanOnly) {
+  make_lan();
+  ipoib_ = {{.name = "vmnic32", .making = 4}};
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "vmnic32"}));
+  const privsep::UplinkNote tap{.uplink = "vmnic32", .vlan = 10, .making = 4, .mtu = 1500};
+  EXPECT_TRUE(network_->wants_uplink(tap));
+  for (const auto& change :
+       {std::function<void(privsep::UplinkNote&)>([](auto& note) { note.uplink = "vmnic33"; }),
+        {[](auto& note) { note.vlan = 20; }},
+        {[](auto& note) { note.making = 3; }},
+        {[](auto& note) { note.mtu = 9000; }}}) {
+    privsep::UplinkNote other = tap;
+    change(other);
+    EXPECT_FALSE(network_->wants_uplink(other)) << print(other);
+  }
+  const privsep::UplinkNote all{.uplink = "vmnic32", .tagged = true, .making = 4, .mtu = 1500};
+  EXPECT_TRUE(network_->wants_uplink(all));
+}
+
+TEST_F(HostNetworkTest, ClosesTapsBeforeThePlanThatHasThemOtherwise) {
+  make_lan();
+  ipoib_ = {{.name = "vmnic32", .making = 4}};
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "vmnic32"}));
+  network_->apply();
+  EXPECT_THAT(gone_, IsEmpty());
+  ASSERT_TRUE(network_->create_port_group({.name = "c", .vds = "lan", .vlan = 20}));
+  EXPECT_THAT(gone_, IsEmpty());  // the others' frames go on
+  ASSERT_TRUE(network_->delete_port_group("a"));
+  ASSERT_TRUE(network_->set_switch_mtu("lan", 2044));
+  ++ipoib_[0].making;
+  network_->apply();
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1"}));
+  EXPECT_THAT(gone_, ElementsAre("vmnic32 10, 7 plans before", "vmnic32, 8 plans before",
+                                 "vmnic32, 9 plans before", "vmnic32, 10 plans before"));
+  EXPECT_FALSE(
+      network_->wants_uplink({.uplink = "vmnic32", .tagged = true, .making = 5, .mtu = 2044}));
+}
+
+TEST_F(HostNetworkTest, ADraftClosesNothing) {
+  make_lan();
+  ipoib_ = {{.name = "vmnic32", .making = 4}};
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "vmnic32"}));
+  ASSERT_TRUE(network_->draft([](model::NetworkManagement& draft) -> model::ApiResult<void> {
+    if (auto set = draft.set_switch_uplink("lan", {.host = "h1"}); !set)
+      return std::unexpected(set.error());
+    return {};
+  }));
+  EXPECT_THAT(gone_, IsEmpty());
+}
+
+// Another host's are called so on each host, unlike its NICs.
+TEST_F(HostNetworkTest, TheIpoibUplinkOfAnotherHostIsTakenAsItIs) {
+  make_lan();
+  EXPECT_TRUE(network_->add_switch_host("lan", {.host = "h2", .uplink = "vmnic40"}));
+  EXPECT_FALSE(network_->add_switch_host("lan", {.host = "h3", .uplink = "vmnic4"}));
 }
 
 }  // namespace

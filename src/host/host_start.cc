@@ -188,7 +188,8 @@ model::ApiResult<void> Host::open_store() {
   auto store = store::Store::open(config_.config.state_dir / "paravane.db", use);
   if (!store) return std::unexpected(store.error());
   store_ = std::move(*store);
-  for (const char* kind : {kAddressSeedKind, kNicNumberKind, kRdmaNumberKind}) {
+  for (const char* kind :
+       {kAddressSeedKind, kNicNumberKind, kRdmaNumberKind, subnet_host::kUplinkNumberKind}) {
     if (auto chosen = choose_anew(kind); !chosen) return chosen;
   }
   auto seed = address_seed(*store_);
@@ -207,6 +208,7 @@ model::ApiResult<void> Host::open_network() {
           .members = [this] { return members(); },
           .vmknics =
               [this] { return vmkernel_ ? vmkernel_->vmknics() : std::vector<model::Vmknic>(); },
+          .ipoib_uplinks = [this] { return ipoib_uplinks(); },
           .applied =
               [this] {
                 if (vmkernel_) vmkernel_->on_applied();
@@ -214,6 +216,8 @@ model::ApiResult<void> Host::open_network() {
           .roce_changed = [this] { tell_roce_closed(); },
           .roce_ports_gone =
               [this](const std::vector<model::AdapterName>& adapters) { close_roce(adapters); },
+          .uplink_gone = [this](const std::string& uplink,
+                                std::optional<std::uint32_t> vlan) { close_uplink(uplink, vlan); },
           .changed =
               [this](const model::Network& network) {
                 tell_network(network);
@@ -373,7 +377,12 @@ model::ApiResult<void> Host::open_infiniband() {
           .address_seed = address_seed_,
           .umad_socket = wanted.umad_socket,
           .umad_access = {.mode = wanted.mode, .group = config_.umad_group},
-          .tell = [this](model::Event event) { tell(std::move(event)); }},
+          .tell = [this](model::Event event) { tell(std::move(event)); },
+          .nic_numbers = machine_->nic_numbers(),
+          .uplinks_changed = [this] { network_->apply(); },
+          .uplink_lost = [this](const std::string& uplink) { on_uplink_lost(uplink); },
+          .switch_of =
+              [this](const std::string& uplink) { return network_->switch_of_uplink(uplink); }},
       *store_);
   return infiniband_->load();
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "testing/temp_dir.h"
 
 namespace paravane::host {
@@ -97,6 +99,22 @@ TEST_F(MachineViewTest, StandsInTheOrderOfNumbers) {
   const auto names = nics();
   EXPECT_EQ(names[2], "vmnic2 e");
   EXPECT_EQ(names[11], "vmnic11 e");
+}
+
+TEST_F(MachineViewTest, ANicHasNoNumberOfAnIpoibUplinkUnlessItHadItBefore) {
+  looker_.machine.nics.clear();
+  ASSERT_TRUE(store_->put_document(kNicNumberKind, "vmnic33", {{"identity", "33"}}));
+  start();
+  for (int i = 0; i < 34; ++i) {
+    looker_.machine.nics.push_back({.identity = std::to_string(i), .linux_name = "e"});
+  }
+  const auto names = nics();
+  ASSERT_EQ(names.size(), 34u);
+  EXPECT_EQ(names[31], "vmnic31 e");
+  EXPECT_EQ(names[32], "vmnic33 e");
+  EXPECT_EQ(names[33], "vmnic48 e");
+  EXPECT_TRUE(view_->nic_numbers().contains(33));
+  EXPECT_FALSE(view_->nic_numbers().contains(32));
 }
 
 TEST_F(MachineViewTest, LooksAtMostOnceASecond) {

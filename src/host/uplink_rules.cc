@@ -32,6 +32,9 @@ std::string shown_in(const model::Machine& machine, const std::string& linux_nam
 
 std::unexpected<model::ApiError> no_such_nic(const model::Machine& machine,
                                              const std::string& name) {
+  if (model::is_ipoib_uplink_name(name)) {
+    return model::refuse(model::ApiErrorCode::kNotFound, no_ipoib_uplink(name), kAddIbAdapter);
+  }
   std::vector<std::string> names;
   names.reserve(machine.nics.size());
   for (const model::PhysicalNic& nic : machine.nics) names.push_back(nic.name);
@@ -59,8 +62,24 @@ model::ApiResult<void> check_no_team(const model::Machine& machine, const std::s
 
 }  // namespace
 
+std::string no_ipoib_uplink(const std::string& uplink) {
+  return fmt::format("{} is not an IPoIB uplink of this host", uplink);
+}
+
+bool UplinkRules::has_ipoib_uplink(const std::string& uplink) const {
+  if (!parts_.ipoib_uplinks || !model::is_ipoib_uplink_name(uplink)) return false;
+  const std::vector<std::string> there = parts_.ipoib_uplinks();
+  return std::ranges::find(there, uplink) != there.end();
+}
+
+bool UplinkRules::lacks_ipoib_uplink(const std::string& uplink) const {
+  if (!model::is_ipoib_uplink_name(uplink) || has_ipoib_uplink(uplink)) return false;
+  const auto machine = machine_.look();
+  return machine && find_nic(*machine, uplink) == nullptr;
+}
+
 model::ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
-  if (uplink.empty()) return uplink;
+  if (uplink.empty() || has_ipoib_uplink(uplink)) return uplink;
   const auto machine = machine_.look();
   if (!machine && model::is_nic_name(uplink)) return std::unexpected(machine.error());
   if (!machine) return uplink;

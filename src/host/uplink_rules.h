@@ -2,6 +2,9 @@
 // that belongs to an RDMA device can be added or removed only while no VM uses the switch.
 // UplinkRules also converts the vSphere name of a NIC ("vmnic2") to its Linux name ("eth2").
 //
+// An IPoIB uplink ("vmnic32") is made by a virtual InfiniBand adapter of this host. It belongs to
+// no RDMA device, so the first rule leaves it free.
+//
 // Control thread only. Calls block while the host's devices are read.
 
 #pragma once
@@ -16,6 +19,12 @@
 
 namespace paravane::host {
 
+// Why a switch cannot use an IPoIB uplink, and what an operator does then.
+std::string no_ipoib_uplink(const std::string& uplink);
+inline constexpr const char* kAddIbAdapter =
+    "Add an adapter whose port makes it, with: paravane infiniband adapter add; or choose another "
+    "uplink.";
+
 class UplinkRules {
  public:
   struct Parts {
@@ -25,13 +34,15 @@ class UplinkRules {
     std::function<bool()> strict;
     // The NIC that has this host's own address, which it would lose as an uplink; empty: unknown.
     std::function<std::string()> management;
+    // The IPoIB uplinks that this host has, which are no NICs.
+    std::function<std::vector<std::string>()> ipoib_uplinks{};
   };
   // `machine` outlives us.
   UplinkRules(MachineView& machine, Parts parts) : machine_(machine), parts_(std::move(parts)) {}
 
-  // A NIC of this host, as Linux names it: "vmnic2" is its eth2. An unknown one is
-  // passed on for later checks. Errors: kNotFound (no such vmnic), kInvalidRequest (a team,
-  // the management's).
+  // A NIC of this host, as Linux names it: "vmnic2" is its eth2. An IPoIB uplink keeps its name. An
+  // unknown one is passed on for later checks. Errors: kNotFound (no such vmnic), kInvalidRequest
+  // (a team, the management's).
   model::ApiResult<std::string> resolve(const std::string& uplink) const;
 
   // Call this before the uplink of a switch on this host is changed. The NIC of an RDMA device or,
@@ -40,6 +51,10 @@ class UplinkRules {
   model::ApiResult<void> check_edit(const std::string& vds, const std::string& before,
                                     const std::string& after) const;
 
+  // Whether a switch is told to use an IPoIB uplink that this host does not have. False also where
+  // it can be a NIC, or the devices cannot be read.
+  bool lacks_ipoib_uplink(const std::string& uplink) const;
+
   // "vmnic2 (eth2)".
   std::string shown(const std::string& linux_name) const;
 
@@ -47,6 +62,7 @@ class UplinkRules {
   // The beginning of the message that says why VMs must be off during the change, up to the word
   // "uplink"; empty: they need not be off.
   std::string why_quiet(const std::string& before, const std::string& after) const;
+  bool has_ipoib_uplink(const std::string& uplink) const;
 
   MachineView& machine_;
   Parts parts_;

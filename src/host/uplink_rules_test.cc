@@ -44,13 +44,15 @@ class UplinkRulesTest : public testing::Test {
                                                              : std::vector<std::string>();
                                        },
                                    .strict = [this] { return strict_; },
-                                   .management = [] { return std::string("eth3"); }});
+                                   .management = [] { return std::string("eth3"); },
+                                   .ipoib_uplinks = [this] { return ipoib_; }});
   }
 
   TempDir dir_;
   FixedLooker looker_;
   std::vector<std::string> attached_ = {"db1", "db2"};
   bool strict_ = false;
+  std::vector<std::string> ipoib_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<MachineView> view_;
   std::unique_ptr<UplinkRules> rules_;
@@ -122,6 +124,37 @@ TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
   EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth0"));
   attached_.clear();
   EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
+}
+
+TEST_F(UplinkRulesTest, AnIpoibUplinkOfThisHostIsItself) {
+  ipoib_ = {"vmnic32", "vmnic33"};
+  EXPECT_EQ(*rules_->resolve("vmnic33"), "vmnic33");
+  EXPECT_EQ(rules_->shown("vmnic33"), "vmnic33");
+  EXPECT_FALSE(rules_->lacks_ipoib_uplink("vmnic33"));
+  // VMs may run: no queue pair of theirs is at it.
+  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "vmnic33"));
+  strict_ = true;
+  EXPECT_EQ(rules_->check_edit("lan", "eth0", "vmnic33").error().code, ApiErrorCode::kVmsAttached);
+}
+
+TEST_F(UplinkRulesTest, AnIpoibUplinkThatIsNotThereIsSaidInWords) {
+  ipoib_ = {"vmnic32"};
+  const auto none = rules_->resolve("vmnic34");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
+  EXPECT_EQ(none.error().message, "vmnic34 is not an IPoIB uplink of this host");
+  EXPECT_THAT(none.error().remedy, HasSubstr("paravane infiniband adapter add"));
+  EXPECT_TRUE(rules_->lacks_ipoib_uplink("vmnic34"));
+  for (const char* other : {"", "vmnic32", "vmnic48", "eth0", "eth9"}) {
+    EXPECT_FALSE(rules_->lacks_ipoib_uplink(other)) << other;
+  }
+}
+
+// Some call their NICs so themselves.
+TEST_F(UplinkRulesTest, ANicThatLinuxCallsSoIsANic) {
+  looker_.machine.nics.push_back({.identity = "4", .linux_name = "vmnic34"});
+  EXPECT_EQ(*rules_->resolve("vmnic34"), "vmnic34");
+  EXPECT_FALSE(rules_->lacks_ipoib_uplink("vmnic34"));
 }
 
 }  // namespace

@@ -66,6 +66,12 @@ TEST_F(VmCheckChannel, AnotherUplinkIsProposed) {
                                 "paravane vds uplink lan eth3 --host h1"));
 }
 
+TEST_F(VmCheckChannel, AnIpoibUplinkIsNoNicThatIsMissed) {
+  const std::string check = "Switch lan: uplink";
+  facts_.switches[0].spec.hosts["h1"] = "vmnic32";
+  EXPECT_EQ(row(check), good(check, "vmnic32 is an IPoIB uplink"));
+}
+
 TEST_F(VmCheckChannel, AnUplinksRdmaDeviceIsShownWithItsUse) {
   const std::string check = "Switch lan: RDMA device";
   EXPECT_EQ(row(check), good(check, "none on the uplink: traffic to other hosts uses TCP"));

@@ -1,0 +1,83 @@
+// HostNetwork: IPoIB uplinks of this host's switches, whose taps the engine uses itself.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "host/host_network.h"
+
+namespace paravane::host {
+
+std::vector<privsep::SwitchPlan::IpoibUplink> HostNetwork::used_uplinks(
+    const privsep::SwitchPlan& plan) const {
+  std::vector<privsep::SwitchPlan::IpoibUplink> used;
+  if (!config_.ipoib_uplinks) return used;
+  for (privsep::SwitchPlan::IpoibUplink& uplink : config_.ipoib_uplinks()) {
+    const bool is_used =
+        std::ranges::find(plan.switches, uplink.name, &privsep::SwitchPlan::Switch::uplink) !=
+        plan.switches.end();
+    if (is_used) used.push_back(std::move(uplink));
+  }
+  return used;
+}
+
+// First, as for RoCE ports: the keeper cannot open a tap anew that the engine has open.
+void HostNetwork::tell_uplinks(const privsep::SwitchPlan& plan) {
+  std::vector<PlannedUplink> wanted;
+  for (const privsep::SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
+    const auto vds =
+        std::ranges::find(plan.switches, uplink.name, &privsep::SwitchPlan::Switch::uplink);
+    wanted.push_back({.uplink = uplink, .mtu = vds->mtu, .vlans = vds->vlans});
+  }
+  const std::vector<PlannedUplink> before = std::exchange(ipoib_uplinks_, std::move(wanted));
+  if (!config_.uplink_gone) return;
+  for (const PlannedUplink& known : before) {
+    const auto now = std::ranges::find_if(ipoib_uplinks_, [&known](const PlannedUplink& one) {
+      return one.uplink == known.uplink && one.mtu == known.mtu;
+    });
+    if (now == ipoib_uplinks_.end()) {
+      config_.uplink_gone(known.uplink.name, std::nullopt);
+      continue;
+    }
+    for (const std::uint32_t vlan : known.vlans) {
+      if (std::ranges::find(now->vlans, vlan) != now->vlans.end()) continue;
+      config_.uplink_gone(known.uplink.name, vlan);
+    }
+  }
+}
+
+bool HostNetwork::wants_uplink(const privsep::UplinkNote& tap) const {
+  return std::ranges::any_of(ipoib_uplinks_, [&tap](const PlannedUplink& known) {
+    const bool has_vlan =
+        tap.tagged || std::ranges::find(known.vlans, tap.vlan) != known.vlans.end();
+    return known.uplink.name == tap.uplink && known.uplink.making == tap.making &&
+           known.mtu == tap.mtu && has_vlan;
+  });
+}
+
+std::string HostNetwork::switch_of_uplink(const std::string& uplink) const {
+  for (const auto& [name, vds] : network_.switches) {
+    const auto member = vds.hosts.find(config_.host);
+    if (member != vds.hosts.end() && member->second == uplink) return name;
+  }
+  return {};
+}
+
+void HostNetwork::add_problems(privsep::SwitchReport& report) const {
+  if (config_.rules == nullptr) return;
+  for (privsep::SwitchReport::Switch& made : report.switches) {
+    const auto vds = network_.switches.find(made.name);
+    if (vds == network_.switches.end()) continue;
+    const auto member = vds->second.hosts.find(config_.host);
+    if (member == vds->second.hosts.end() || !config_.rules->lacks_ipoib_uplink(member->second)) {
+      continue;
+    }
+    std::string problem = fmt::format("{}. {}", no_ipoib_uplink(member->second), kAddIbAdapter);
+    // A draft's report has it already.
+    if (std::ranges::find(made.problems, problem) != made.problems.end()) continue;
+    made.problems.push_back(std::move(problem));
+  }
+}
+
+}  // namespace paravane::host

@@ -1,0 +1,44 @@
+// Host: IPoIB uplinks, which the virtual InfiniBand adapters make and distributed switches use.
+
+#include <utility>
+
+#include "host/host.h"
+
+namespace paravane::host {
+
+void Host::open_uplink(const privsep::UplinkNote& note, UniqueFd tap) {
+  // Without a descriptor in the way, the keeper opens the right one at its next look.
+  if (!network_->wants_uplink(note)) return;
+  infiniband_->open_uplink({.uplink = note.uplink,
+                            .vlan = note.vlan,
+                            .tagged = note.tagged,
+                            .mtu = note.mtu,
+                            .tap = std::move(tap)});
+}
+
+void Host::close_uplink(const std::string& uplink, std::optional<std::uint32_t> vlan) {
+  if (!infiniband_) return;
+  if (vlan) {
+    infiniband_->close_uplink(uplink, *vlan);
+  } else {
+    infiniband_->close_uplink(uplink);
+  }
+}
+
+void Host::on_uplink_lost(const std::string& uplink) {
+  ++uplink_makings_[uplink];
+  network_->apply();
+}
+
+std::vector<privsep::SwitchPlan::IpoibUplink> Host::ipoib_uplinks() const {
+  std::vector<privsep::SwitchPlan::IpoibUplink> uplinks;
+  if (!infiniband_) return uplinks;
+  for (std::string& name : infiniband_->uplinks()) {
+    const auto making = uplink_makings_.find(name);
+    uplinks.push_back(
+        {.name = std::move(name), .making = making == uplink_makings_.end() ? 0 : making->second});
+  }
+  return uplinks;
+}
+
+}  // namespace paravane::host
