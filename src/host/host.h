@@ -339,6 +339,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void close_roce(const std::vector<model::AdapterName>& adapters);
   // The next plan asks for the port again, although nothing else changed.
   void forget_roce(const model::AdapterName& adapter);
+  subnet_host::HostInfinibandConfig::Use use_of_uplink(const std::string& uplink) const;
   std::vector<privsep::SwitchPlan::IpoibUplink> ipoib_uplinks() const;
   // nullopt: all of its taps.
   void close_uplink(const std::string& uplink, std::optional<std::uint32_t> vlan);

@@ -378,11 +378,11 @@ model::ApiResult<void> Host::open_infiniband() {
           .umad_socket = wanted.umad_socket,
           .umad_access = {.mode = wanted.mode, .group = config_.umad_group},
           .tell = [this](model::Event event) { tell(std::move(event)); },
+          .post = config_.post,
           .nic_numbers = machine_->nic_numbers(),
           .uplinks_changed = [this] { network_->apply(); },
           .uplink_lost = [this](const std::string& uplink) { on_uplink_lost(uplink); },
-          .switch_of =
-              [this](const std::string& uplink) { return network_->switch_of_uplink(uplink); }},
+          .use_of = [this](const std::string& uplink) { return use_of_uplink(uplink); }},
       *store_);
   return infiniband_->load();
 }

@@ -30,6 +30,14 @@ void Host::on_uplink_lost(const std::string& uplink) {
   network_->apply();
 }
 
+subnet_host::HostInfinibandConfig::Use Host::use_of_uplink(const std::string& uplink) const {
+  const std::string vds = network_->switch_of_uplink(uplink);
+  const auto& switches = network_->network().switches;
+  const auto found = switches.find(vds);
+  if (found == switches.end()) return {};
+  return {.vds = vds, .mtu = found->second.mtu};
+}
+
 std::vector<privsep::SwitchPlan::IpoibUplink> Host::ipoib_uplinks() const {
   std::vector<privsep::SwitchPlan::IpoibUplink> uplinks;
   if (!infiniband_) return uplinks;

@@ -2,8 +2,8 @@
 import re
 import unittest
 
-from rig import wait_for
 from uplink_rig import UplinkTest
+from rig import wait_for
 
 IPERF_BYTES = 64 * 1024 * 1024
 

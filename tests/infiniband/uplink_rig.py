@@ -59,10 +59,10 @@ class UplinkTest(FabricTest):
         self.opensm = self.manager(partitions=PARTITIONS)
         self.wait_active()
         for vds, uplink in (("left", "vmnic32"), ("right", "vmnic33")):
-            self.cli("vds", "create", vds, "--mtu", self.MTU)
+            self.cli("vds", "create", vds, "--mtu", str(self.MTU))
             self.cli("vds", "add-host", vds, "--uplink", uplink)
             for vlan in self.VLANS:
-                self.cli("portgroup", "create", f"{vds}-{vlan}", "--vds", vds, "--vlan", vlan)
+                self.cli("portgroup", "create", f"{vds}-{vlan}", "--vds", vds, "--vlan", str(vlan))
         wait_for(self.are_joined, f"the uplinks to join their partitions: {self.log_text()[-2000:]} {self.manager_log()[-2000:]}")
 
     def write_config(self, text=""):
