@@ -14,6 +14,7 @@
 #include "api/nic_dcb_json.h"
 #include "json/json_text.h"
 #include "keeper/switch_builder.h"
+#include "model/machine.h"
 #include "privsep/machine_line.h"
 #include "privsep/switch_line.h"
 #include "promise.h"
@@ -24,29 +25,49 @@ namespace {
 using fake::require;
 
 const keeper::SwitchBuilderConfig kConfig = {
-    .mark = "paravane:1:", .uplinks = {"eth1", "eth2"}, .tap_access = {}};
+    .mark = "paravane:1:", .uplinks = {"eth1", "eth2", "vmnic32"}, .tap_access = {}};
+
+bool is_given(const std::string& uplink) {
+  return std::ranges::find(kConfig.uplinks, uplink) != kConfig.uplinks.end();
+}
 
 // Ours by name, each once.
-void check_name(const std::string& name, std::set<std::string>& names) {
-  require(name.starts_with("pv") && model::check_interface_name(name).has_value());
+void check_name(const std::string& name, const std::string& ours, std::set<std::string>& names) {
+  require(name.starts_with(ours) && model::check_interface_name(name).has_value());
   require(names.insert(name).second);
 }
 
+void check_uplink_tap(const ethernet::WantedPort& port, const keeper::UplinkTap& tap,
+                      std::set<std::string>& names) {
+  check_name(port.name, "vmnic", names);
+  require(model::is_ipoib_uplink_name(tap.uplink) && is_given(tap.uplink));
+  require(port.is_for_root && port.label == "uplink:" + tap.uplink && tap.vlan <= model::kMaxVlan);
+}
+
 void check_layout(const SwitchPlan& plan, bool vlan_aware) {
-  const ethernet::WantedLinks links = keeper::lay_out(plan, kConfig, vlan_aware).links;
+  const keeper::SwitchLayout layout = keeper::lay_out(plan, kConfig, vlan_aware);
+  const ethernet::WantedLinks& links = layout.links;
   std::set<std::string> names;
   std::set<std::string> bridges;
   for (const ethernet::WantedBridge& bridge : links.bridges) {
-    check_name(bridge.name, names);
+    check_name(bridge.name, "pv", names);
     bridges.insert(bridge.name);
   }
   for (const ethernet::WantedPort& tap : links.taps) {
-    check_name(tap.name, names);
-    require(bridges.contains(tap.bridge) && tap.tagged.empty() && tap.untagged >= 1 &&
-            tap.untagged <= model::kMaxVlan);
+    require(bridges.contains(tap.bridge));
+    const auto of_uplink =
+        std::ranges::find(layout.uplink_taps, tap.name, &keeper::UplinkTap::name);
+    if (of_uplink != layout.uplink_taps.end()) {
+      check_uplink_tap(tap, *of_uplink, names);
+      continue;
+    }
+    check_name(tap.name, "pv", names);
+    require(tap.tagged.empty() && tap.untagged >= 1 && tap.untagged <= model::kMaxVlan);
+    require(!tap.is_for_root && tap.label.find(':') == std::string::npos);
   }
+  require(layout.uplink_taps.size() <= keeper::kMaxUplinkTaps);
   for (const ethernet::WantedPort& uplink : links.uplinks) {
-    require(std::ranges::find(kConfig.uplinks, uplink.name) != kConfig.uplinks.end());
+    require(is_given(uplink.name));
     require(bridges.contains(uplink.bridge) && names.insert(uplink.name).second);
     require(std::ranges::find(uplink.tagged, uplink.untagged) == uplink.tagged.end());
   }
