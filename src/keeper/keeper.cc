@@ -279,7 +279,7 @@ void Keeper::give_uplink_taps() {
                                                                         .mtu = tap.mtu})};
     if (link_.send(note, opened.tap)) continue;
     switches_->take_back(opened);
-    log::warn("tap {} of an IPoIB uplink: the engine did not take it", tap.name);
+    tap_log_.warn(now(), "tap {} of an IPoIB uplink: the engine did not take it", tap.name);
   }
 }
 

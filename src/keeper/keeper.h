@@ -23,6 +23,7 @@
 
 #include "base/event_loop.h"
 #include "base/exit_status.h"
+#include "base/limited_log.h"
 #include "base/unique_fd.h"
 #include "keeper/engine_watch.h"
 #include "keeper/etcd_service.h"
@@ -138,6 +139,7 @@ class Keeper : private SuccessionHands {
   std::unique_ptr<SwitchFollower> switches_;  // null: none are created
   std::unique_ptr<SocketMaker> sockets_;
   UniqueFd signals_;
+  LimitedLog tap_log_;
   bool noted_ = false;  // since the last pause
   bool told_ready_ = false;
   bool told_stopping_ = false;

@@ -8,8 +8,8 @@
 // the VLANs of all port groups with their tags. Otherwise, a switch is one bridge per VLAN, and the
 // uplink belongs to the bridge of the untagged VLAN.
 //
-// An IPoIB uplink is no NIC, but taps that SwitchBuilder creates: one for a bridge that filters
-// VLANs, and otherwise one for each VLAN's bridge.
+// An IPoIB uplink consists of taps that SwitchBuilder creates: one for a bridge that filters VLANs,
+// and otherwise one for each VLAN's bridge.
 //
 // One thread.
 

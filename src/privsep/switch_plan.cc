@@ -161,7 +161,7 @@ Status check_ipoib_uplinks(const SwitchPlan& plan) {
     if (!names.insert(uplink.name).second) return bad("an IPoIB uplink twice");
     if (std::ranges::find(plan.switches, uplink.name, &SwitchPlan::Switch::uplink) ==
         plan.switches.end()) {
-      return bad("an IPoIB uplink is no switch's");
+      return bad("an IPoIB uplink belongs to an unknown switch");
     }
   }
   return {};

@@ -96,7 +96,7 @@ TEST(SwitchPlan, AnIpoibUplinkIsASwitchsAndHasSuchAName) {
   EXPECT_TRUE(parse("vmnic33", ""));  // of a host that does not have it
   const auto elsewhere = parse("vmnic33", "ipoib vmnic34 1;");
   ASSERT_FALSE(elsewhere);
-  EXPECT_THAT(elsewhere.error().message, HasSubstr("an IPoIB uplink is no switch's"));
+  EXPECT_THAT(elsewhere.error().message, HasSubstr("an IPoIB uplink belongs to an unknown switch"));
   EXPECT_FALSE(parse("-", "ipoib vmnic33 1;"));
   EXPECT_FALSE(parse("vmnic33", "ipoib vmnic33 1;ipoib vmnic33 2;"));
   // A NIC is never made: it would be another program's interface.
