@@ -145,7 +145,9 @@ TEST(KeeperRecordTest, IsHarmlessWithAnyByteChanged) {
       changed[at] ^= std::byte(flip);
       const auto read = read_keeper_record(changed);
       refused += read ? 0 : 1;
-      if (read) EXPECT_LE(read->succession.recoveries, Succession::kMostRecoveries);
+      if (read) {
+        EXPECT_LE(read->succession.recoveries, Succession::kMostRecoveries);
+      }
     }
   }
   EXPECT_GT(refused, 100);
