@@ -83,7 +83,8 @@ class FirstPing(UplinkTest):
             if len(pending) < 32:
                 continue
             for wanted in pending:
-                self.assertTrue(select.select([receiver], [], [], PATIENCE_S)[0], f"datagram {number} of {to}: {self.uplinks()}")
+                if not select.select([receiver], [], [], PATIENCE_S)[0]:
+                    self.fail(f"datagram {number} to {to}: {self.uplinks()} {self.cli('infiniband', 'fabric', 'list').stdout}")
                 self.assertEqual(receiver.recv(65536), wanted)
             pending = []
 
