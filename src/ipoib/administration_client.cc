@@ -5,6 +5,7 @@
 
 #include "wire/infiniband/attribute.h"
 #include "wire/infiniband/subnet_management.h"
+#include "wire/roce/header_at.h"
 
 namespace paravane::ipoib {
 
@@ -26,10 +27,12 @@ namespace {
 
 using Cause = AdministrationFailure::Cause;
 
-// What an answer says of a question of this kind.
+// What an answer says to a question about this attribute, which is a `Record`.
 template <typename Record>
-AdministrationClient::Answer<Record> record_of(const AdministrationPacket* answer) {
-  if (answer == nullptr) return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+AdministrationClient::Answer<Record> record_of(const AdministrationPacket* answer,
+                                               std::uint16_t about) {
+  if (answer == nullptr || answer->header.attribute.get() != about)
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
   const std::uint16_t status = answer->header.status.get();
   // It asks for patience (13.4.6.4): the same as no answer.
   if ((status & wire::infiniband::mad_status::kBusy) != 0)
@@ -45,15 +48,21 @@ AdministrationClient::Answer<Record> record_of(const AdministrationPacket* answe
 AdministrationClient::AdministrationClient(subnet::HostAdapter& adapter, subnet::PortNumber port,
                                            const TurnClock& clock)
     : adapter_(adapter), port_(port), clock_(clock) {
+  is_registered();
+}
+
+AdministrationClient::~AdministrationClient() {
+  if (agent_ != subnet::AgentId::kNone) adapter_.mads(port_).unregister(agent_);
+}
+
+bool AdministrationClient::is_registered() {
+  if (agent_ != subnet::AgentId::kNone) return true;
   const auto registered = adapter_.mads(port_).register_agent(
       {.management_class = management_class::kSubnetAdministration,
        .class_version = wire::infiniband::kAdministrationVersion},
       *this);
   if (registered) agent_ = *registered;
-}
-
-AdministrationClient::~AdministrationClient() {
-  if (agent_ != subnet::AgentId::kNone) adapter_.mads(port_).unregister(agent_);
+  return registered.has_value();
 }
 
 Gid AdministrationClient::own_gid() const {
@@ -67,11 +76,14 @@ Gid AdministrationClient::own_gid() const {
 }
 
 subnet::MadAddress AdministrationClient::administration() const {
-  const wire::infiniband::PortInfo& info = adapter_.port(port_)->info();
+  const subnet::Port& port = *adapter_.port(port_);
+  const wire::infiniband::PortInfo& info = port.info();
+  // Every port is in the default partition (10.9.1.2), but not always by its first key.
   return {.lid = info.master_lid.get(),
           .qp = wire::infiniband::kServiceQueuePair,
           .qkey = wire::infiniband::kServiceQkey,
-          .level = static_cast<std::uint8_t>(info.mtu_master_level & 0x0F)};
+          .level = static_cast<std::uint8_t>(info.mtu_master_level & 0x0F),
+          .partition_index = port.partition_index(wire::infiniband::kDefaultPartition)};
 }
 
 AdministrationPacket AdministrationClient::membership(const Gid& group, std::uint16_t partition,
@@ -96,7 +108,7 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::join(cons
   AdministrationPacket packet = membership(group, partition, send_only);
   packet.header.method = method::kSet;
   return ask(packet, [group, on_member = std::move(on_member)](const AdministrationPacket* answer) {
-    auto member = record_of<MulticastMember>(answer);
+    auto member = record_of<MulticastMember>(answer, attribute::kMulticastMemberRecord);
     // Of another group: no answer to the question.
     if (member && member->group != group)
       member = std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
@@ -105,7 +117,7 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::join(cons
 }
 
 void AdministrationClient::leave(const Gid& group, std::uint16_t partition, bool send_only) {
-  if (agent_ == subnet::AgentId::kNone || administration().lid == 0) return;
+  if (administration().lid == 0 || !is_registered()) return;
   AdministrationPacket packet = membership(group, partition, send_only);
   packet.header.method = method::kDelete;
   send(packet, next_++, Duration::zero());
@@ -127,7 +139,7 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::find_path
   put_attribute(path, packet);
   const std::uint16_t lid = wish.destination;
   return ask(packet, [lid, on_path = std::move(on_path)](const AdministrationPacket* answer) {
-    auto path_record = record_of<PathRecord>(answer);
+    auto path_record = record_of<PathRecord>(answer, attribute::kPathRecord);
     if (path_record && path_record->destination_lid.get() != lid)
       path_record = std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
     on_path(path_record);
@@ -142,15 +154,14 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::ask(
     AdministrationPacket question, OnAnswer on_answer) {
   if (!adapter_.port(port_)->is_active() || administration().lid == 0)
     return std::unexpected(AdministrationFailure{.cause = Cause::kNoManager});
-  if (agent_ == subnet::AgentId::kNone || open_.size() >= kMostQuestions)
+  if (open_.size() >= kMostQuestions || !is_registered())
     return std::unexpected(AdministrationFailure{.cause = Cause::kNoRoom});
   while (next_ == 0 || open_.contains(next_)) ++next_;
   const std::uint32_t transaction = next_++;
-  const auto opened = open_.emplace(transaction, std::move(on_answer)).first;
-  if (!send(question, transaction, kTimeout)) {
-    open_.erase(opened);
+  // An answer comes later. Without memory for one of both, nothing is open.
+  if (!send(question, transaction, kTimeout))
     return std::unexpected(AdministrationFailure{.cause = Cause::kNoRoom});
-  }
+  open_.emplace(transaction, std::move(on_answer));
   return QuestionId{transaction};
 }
 
@@ -169,31 +180,32 @@ bool AdministrationClient::send(AdministrationPacket& packet, std::uint32_t tran
       .has_value();
 }
 
-void AdministrationClient::close(std::span<const std::byte> mad,
+void AdministrationClient::on_mad(subnet::AgentId /*agent*/, const subnet::MadAddress& from,
+                                  std::span<const std::byte> mad) {
+  AdministrationPacket packet;
+  if (mad.size() != sizeof packet) return;
+  std::memcpy(&packet, mad.data(), sizeof packet);
+  // That of a Set has the same method; a table is not asked for. Only the manager's port speaks for
+  // administration, and what another knows to answer ends the question, too: the MAD layer waits no
+  // longer.
+  const bool is_answer = packet.header.method == method::kGetResponse &&
+                         from.lid == administration().lid &&
+                         from.qp == wire::infiniband::kServiceQueuePair;
+  close(packet.header, is_answer ? &packet : nullptr);
+}
+
+void AdministrationClient::on_no_answer(subnet::AgentId /*agent*/, const subnet::MadAddress& /*to*/,
+                                        std::span<const std::byte> mad) {
+  close(wire::roce::header_at<wire::infiniband::MadHeader>(mad), nullptr);
+}
+
+void AdministrationClient::close(const wire::infiniband::MadHeader& header,
                                  const AdministrationPacket* answer) {
-  if (mad.size() < sizeof(wire::infiniband::MadHeader)) return;
-  wire::infiniband::MadHeader header;
-  std::memcpy(&header, mad.data(), sizeof header);
   const auto found = open_.find(static_cast<std::uint32_t>(header.transaction.get()));
   if (found == open_.end()) return;
   const OnAnswer on_answer = std::move(found->second);
   open_.erase(found);
   on_answer(answer);
-}
-
-void AdministrationClient::on_mad(subnet::AgentId /*agent*/, const subnet::MadAddress& /*from*/,
-                                  std::span<const std::byte> mad) {
-  if (mad.size() != sizeof(AdministrationPacket)) return;
-  AdministrationPacket packet;
-  std::memcpy(&packet, mad.data(), sizeof packet);
-  // One for a Set, too; a table is not asked for.
-  if (packet.header.method != method::kGetResponse) return;
-  close(mad, &packet);
-}
-
-void AdministrationClient::on_no_answer(subnet::AgentId /*agent*/, const subnet::MadAddress& /*to*/,
-                                        std::span<const std::byte> mad) {
-  close(mad, nullptr);
 }
 
 }  // namespace paravane::ipoib

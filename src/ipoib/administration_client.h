@@ -3,8 +3,8 @@
 //
 // Each question is asked again a few times by the port's MAD layer when no answer comes; what lasts
 // longer is for the one that asked. The number of open questions is bounded. What is answered is
-// checked as far as it is an answer to what was asked; what the records say is for the one that
-// asked to judge.
+// checked as far as it is the manager's answer to what was asked; what the records say is for the
+// one that asked to judge.
 //
 // The subnet's thread only.
 
@@ -31,7 +31,7 @@ enum class QuestionId : std::uint32_t { kNone = 0 };
 struct AdministrationFailure {
   enum class Cause : std::uint8_t {
     kNoManager,  // the port is not active, or has no master subnet manager
-    kNoRoom,     // too many questions are open
+    kNoRoom,     // too many questions are open, or agents at the port
     kNoAnswer,
     kRefused,
   };
@@ -90,7 +90,10 @@ class AdministrationClient final : private subnet::MadAgent {
   wire::infiniband::AdministrationPacket membership(const wire::infiniband::Gid& group,
                                                     std::uint16_t partition, bool send_only) const;
   subnet::MadAddress administration() const;
-  void close(std::span<const std::byte> mad, const wire::infiniband::AdministrationPacket* answer);
+  void close(const wire::infiniband::MadHeader& header,
+             const wire::infiniband::AdministrationPacket* answer);
+  // False: the port has no room for us. It is tried again with each question.
+  bool is_registered();
 
   // ---- subnet::MadAgent ----
   void on_mad(subnet::AgentId agent, const subnet::MadAddress& from,
@@ -101,7 +104,7 @@ class AdministrationClient final : private subnet::MadAgent {
   subnet::HostAdapter& adapter_;
   const subnet::PortNumber port_;
   const TurnClock& clock_;
-  subnet::AgentId agent_ = subnet::AgentId::kNone;  // kNone: the port has no room for us
+  subnet::AgentId agent_ = subnet::AgentId::kNone;  // kNone: not registered yet
   std::map<std::uint32_t, OnAnswer> open_;          // by transaction
   std::uint32_t next_ = 1;
 };
