@@ -20,12 +20,25 @@ const OwnAddresses::Address* OwnAddresses::use(const MacBytes& mac, std::uint16_
     if (now - by_use_.back().last_used < kIdle) return nullptr;
     erase(std::prev(by_use_.end()));
   }
+  by_use_.push_front({.mac = mac, .vlan = vlan, .last_used = now});
+  const auto fresh = by_use_.begin();
+  try {
+    if (complete(fresh, facts)) return &*fresh;
+  } catch (...) {  // no memory
+    erase(fresh);
+    throw;
+  }
+  erase(fresh);
+  return nullptr;
+}
+
+bool OwnAddresses::complete(Order::iterator fresh, const subnet::QueuePairs::Facts& facts) {
+  by_mac_[{fresh->vlan, fresh->mac}] = fresh;
   const auto made = queue_pairs_.make(facts, receiver_);
-  if (!made) return nullptr;
-  by_use_.push_front({.mac = mac, .vlan = vlan, .queue_pair = *made, .last_used = now});
-  by_mac_[{vlan, mac}] = by_use_.begin();
-  by_queue_pair_[*made] = by_use_.begin();
-  return &by_use_.front();
+  if (!made) return false;
+  fresh->queue_pair = *made;
+  by_queue_pair_[*made] = fresh;
+  return true;
 }
 
 const OwnAddresses::Address* OwnAddresses::find(std::uint32_t queue_pair) const {

@@ -29,7 +29,7 @@ class OwnAddresses {
   struct Address {
     MacBytes mac{};
     std::uint16_t vlan = 0;
-    std::uint32_t queue_pair = 0;
+    std::uint32_t queue_pair = 0;  // none has the number 0
     Instant last_used{};
   };
 
@@ -41,7 +41,7 @@ class OwnAddresses {
   OwnAddresses& operator=(const OwnAddresses&) = delete;
 
   // The address, made with these facts if it is new; nullptr: there is no room. Valid until the
-  // next call.
+  // next call. Throws std::bad_alloc without a new address.
   const Address* use(const MacBytes& mac, std::uint16_t vlan,
                      const subnet::QueuePairs::Facts& facts, Instant now);
   // nullptr: the queue pair is not one of ours.
@@ -55,6 +55,8 @@ class OwnAddresses {
 
  private:
   using Order = std::list<Address>;  // last used first
+  // False: there is no queue pair for it. What is there of it then is for erase().
+  bool complete(Order::iterator fresh, const subnet::QueuePairs::Facts& facts);
   void erase(Order::iterator at);
 
   subnet::QueuePairs& queue_pairs_;
