@@ -217,8 +217,8 @@ std::optional<Uplink::Way> Uplink::find_way(const BroadcastGroup& group, const E
   return std::nullopt;
 }
 
-void Uplink::on_path(std::uint16_t vlan, std::vector<Paths::Frame> frames) {
-  for (const Paths::Frame& frame : frames) on_frame(vlan, frame);
+void Uplink::on_path(std::vector<Paths::WaitingFrame> frames) {
+  for (const Paths::WaitingFrame& frame : frames) on_frame(frame.vlan, frame.bytes);
 }
 
 IpoibAddress Uplink::address_of(const AddressFacts& own) const {

@@ -132,7 +132,7 @@ class Uplink final : private subnet::DatagramReceiver,
   // ---- Membership::Listener ----
   void on_membership(Membership& membership) override;
   // ---- Paths::Listener ----
-  void on_path(std::uint16_t vlan, std::vector<Paths::Frame> frames) override;
+  void on_path(std::vector<Paths::WaitingFrame> frames) override;
   void on_no_path(std::size_t frames) override { counters_.no_path.add(frames); }
 
   void follow_port();
