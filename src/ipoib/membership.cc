@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "wire/infiniband/ip_over_infiniband.h"
 #include "wire/infiniband/subnet_management.h"
 
@@ -23,20 +24,29 @@ Membership::Membership(subnet::HostAdapter& adapter, subnet::PortNumber port,
       listener_(listener) {}
 
 Membership::~Membership() {
+  // Without memory it stays a member until the port goes.
+  (void)runs_in_memory([this] { leave(); });
   client_.cancel(question_);
-  if (group_) client_.leave(group_->gid, static_cast<std::uint16_t>(key_ | kFullMember), false);
 }
 
 std::uint16_t Membership::key() const {
   const subnet::Port& port = *adapter_.port(port_);
   if (vlan_ == 0) return port.partition(0);
-  return port.partition_for(static_cast<std::uint16_t>(kFullMember | vlan_));
+  const auto full = static_cast<std::uint16_t>(kFullMember | vlan_);
+  const bool is_full = std::ranges::find(port.partitions(), full) != port.partitions().end();
+  return is_full ? full : port.partition_for(full);
+}
+
+std::uint16_t Membership::full_key() const {
+  return static_cast<std::uint16_t>(key_ | kFullMember);
 }
 
 void Membership::on_port_change() {
   const subnet::Port& port = *adapter_.port(port_);
   if (!port.is_active()) return lose(State::kNoLink);
   const std::uint16_t now_key = key();
+  // Administration keeps members whose partition has gone.
+  if (now_key != key_) leave();
   if (now_key == 0) return lose(State::kNoKey);
   const bool is_same = key_ == now_key && lid_ == port.lid();
   const bool is_under_way = state_ != State::kNoLink && state_ != State::kNoKey;
@@ -56,27 +66,34 @@ void Membership::on_register_again() {
 }
 
 void Membership::join() {
-  due_ = kNever;
-  const auto full_key = static_cast<std::uint16_t>(key_ | kFullMember);
-  const auto asked = client_.join(wire::infiniband::broadcast_gid(full_key), full_key,
+  // Without memory for the question.
+  due_ = clock_.now + retry_;
+  const auto asked = client_.join(wire::infiniband::broadcast_gid(full_key()), full_key(),
                                   /*send_only=*/false, [this](const auto& answer) {
                                     question_ = QuestionId::kNone;
                                     take(answer);
                                   });
-  if (asked) {
-    question_ = *asked;
-    return;
-  }
-  failure_ = asked.error();
+  if (!asked) return fail(asked.error());
+  question_ = *asked;
+  due_ = kNever;
+}
+
+void Membership::leave() {
+  if (group_ || question_ != QuestionId::kNone)
+    client_.leave(wire::infiniband::broadcast_gid(full_key()), full_key(), /*send_only=*/false);
+}
+
+void Membership::fail(const AdministrationFailure& failure) {
+  failure_ = failure;
+  bad_group_.reset();
   retry_later();
 }
 
 void Membership::take(const AdministrationClient::Answer<MulticastMember>& answer) {
   if (!answer) {
-    failure_ = answer.error();
     // Without an answer the group may still be there; refused, it is not.
-    if (failure_.cause == AdministrationFailure::Cause::kRefused) lose(State::kRefused);
-    return retry_later();
+    if (answer.error().cause == AdministrationFailure::Cause::kRefused) lose(State::kRefused);
+    return fail(answer.error());
   }
   const std::size_t most = wire::infiniband::bytes_of(adapter_.port(port_)->mtu());
   auto group = read_broadcast_group(*answer, key_, most);

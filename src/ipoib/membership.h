@@ -43,7 +43,7 @@ class Membership {
   // All outlive us. Follows the port from the first on_port_change() on.
   Membership(subnet::HostAdapter& adapter, subnet::PortNumber port, AdministrationClient& client,
              const TurnClock& clock, std::uint16_t vlan, Listener& listener);
-  // Leaves the group.
+  // Leaves the group, also one that it is about to join.
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -64,10 +64,13 @@ class Membership {
   Instant next_deadline() const;
 
  private:
-  // The partition's key in the port's table; 0: none.
+  // The partition's key in the port's table, a full member's if there are both; 0: none.
   std::uint16_t key() const;
+  std::uint16_t full_key() const;
   void join();
+  void leave();
   void take(const AdministrationClient::Answer<wire::infiniband::MulticastMember>& answer);
+  void fail(const AdministrationFailure& failure);
   void retry_later();
   void lose(State state);
 

@@ -69,9 +69,9 @@ SubnetAdministration::~SubnetAdministration() {
 
 void SubnetAdministration::make_group(std::uint16_t partition, const Group& group) {
   const auto [known, is_new] = groups_.try_emplace(partition);
-  const std::uint16_t lid = is_new ? next_lid_++ : known->second.group.lid;
+  if (is_new) known->second.own_lid = next_lid_++;
   known->second.group = group;
-  if (group.lid == 0) known->second.group.lid = lid;
+  if (group.lid == 0) known->second.group.lid = known->second.own_lid;
 }
 
 void SubnetAdministration::want_registrations() {
@@ -135,7 +135,8 @@ std::uint16_t SubnetAdministration::take_member(AdministrationPacket& packet) {
   const auto found = groups_.find(partition);
   if (found == groups_.end() || member.group != wire::infiniband::broadcast_gid(partition))
     return status_with(AdministrationStatus::kTooFewComponents);
-  auto& [group, members] = found->second;
+  const Group& group = found->second.group;
+  auto& members = found->second.members;
   const std::uint64_t guid = guid_in(member.port);
   if (packet.header.method == method::kDelete)
     members.erase(guid);

@@ -89,7 +89,8 @@ class SubnetAdministration final : private subnet::MadAgent {
     wire::infiniband::AdministrationPacket packet;
   };
   struct Known {
-    Group group;
+    Group group{};
+    std::uint16_t own_lid = 0;          // that it has if the test gives it none
     std::set<std::uint64_t> members{};  // port GUIDs
   };
 
