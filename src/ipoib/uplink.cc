@@ -97,33 +97,37 @@ bool Uplink::add_vlan(std::uint16_t vlan) {
 void Uplink::remove_vlan(std::uint16_t vlan) {
   const auto found = partitions_.find(vlan);
   if (found == partitions_.end()) return;
-  if (found->second.listener) {
-    adapter_.queue_pairs(port_).destroy(*found->second.listener);
-    listeners_.erase(*found->second.listener);
-  }
+  stop_listening(found->second);
   addresses_.forget(vlan);
   partitions_.erase(found);
 }
 
 void Uplink::on_membership(Membership& membership) {
   Partition& partition = partitions_.at(membership.vlan());
-  QueuePairs& queue_pairs = adapter_.queue_pairs(port_);
-  if (partition.listener) {
-    queue_pairs.destroy(*partition.listener);
-    listeners_.erase(*std::exchange(partition.listener, std::nullopt));
-  }
+  stop_listening(partition);
   const BroadcastGroup* group = membership.group();
   if (group == nullptr) return;
-  const QueuePairs::Facts facts{.partition = group->partition, .qkey = group->qkey};
-  addresses_.change(membership.vlan(), facts);
-  const auto made = queue_pairs.make(facts, *this);
-  if (!made) {
-    counters_.no_address_room.add();
-    return;
-  }
-  partition.listener = *made;
-  listeners_[*made] = membership.vlan();
-  queue_pairs.attach(*made, {.lid = group->lid, .gid = group->gid});
+  addresses_.change(membership.vlan(), {.partition = group->partition, .qkey = group->qkey});
+  listen(partition, *group);
+}
+
+void Uplink::listen(Partition& partition, const BroadcastGroup& group) {
+  stop_listening(partition);
+  // Until all of it is there.
+  partition.listens_at = clock_.now + kPause;
+  QueuePairs& queue_pairs = adapter_.queue_pairs(port_);
+  partition.listener = queue_pairs.make({.partition = group.partition, .qkey = group.qkey}, *this);
+  if (!partition.listener) return counters_.no_address_room.add();
+  listeners_[*partition.listener] = partition.membership->vlan();
+  queue_pairs.attach(*partition.listener, {.lid = group.lid, .gid = group.gid});
+  partition.listens_at = kNever;
+}
+
+void Uplink::stop_listening(Partition& partition) {
+  partition.listens_at = kNever;
+  if (!partition.listener) return;
+  adapter_.queue_pairs(port_).destroy(*partition.listener);
+  listeners_.erase(*std::exchange(partition.listener, std::nullopt));
 }
 
 std::vector<const Membership*> Uplink::memberships() const {
@@ -135,26 +139,39 @@ std::vector<const Membership*> Uplink::memberships() const {
 // ---- Time ----
 
 void Uplink::follow_port() {
-  if (std::exchange(has_port_changed_, false)) {
-    paths_.clear();
+  // What is interrupted without memory is begun again.
+  if (has_port_changed_) {
+    follow_lid();
     for (const auto& [vlan, partition] : partitions_) partition.membership->on_port_change();
+    has_port_changed_ = false;
   }
-  if (std::exchange(registers_again_, false)) {
-    paths_.clear();
+  if (registers_again_) {
+    paths_.ask_again();
     for (const auto& [vlan, partition] : partitions_) partition.membership->on_register_again();
+    registers_again_ = false;
   }
+}
+
+void Uplink::follow_lid() {
+  const subnet::Port& port = *adapter_.port(port_);
+  const std::uint16_t lid = port.is_active() ? port.lid() : 0;
+  if (std::exchange(paths_lid_, lid) != lid) paths_.clear();
 }
 
 void Uplink::on_time(Instant now) {
   follow_port();
-  for (const auto& [vlan, partition] : partitions_) partition.membership->on_time(now);
+  for (auto& [vlan, partition] : partitions_) {
+    partition.membership->on_time(now);
+    const BroadcastGroup* group = partition.membership->group();
+    if (now >= partition.listens_at && group != nullptr) listen(partition, *group);
+  }
 }
 
 Instant Uplink::next_deadline() const {
   if (has_port_changed_ || registers_again_) return clock_.now;
   Instant next = kNever;
   for (const auto& [vlan, partition] : partitions_)
-    next = std::min(next, partition.membership->next_deadline());
+    next = std::min({next, partition.membership->next_deadline(), partition.listens_at});
   return next;
 }
 
@@ -167,13 +184,6 @@ void Uplink::on_frame(std::uint16_t vlan, std::span<const std::byte> bytes) {
   const BroadcastGroup* group =
       partition == partitions_.end() ? nullptr : partition->second.membership->group();
   if (group == nullptr) return counters_.no_partition.add();
-  // A frame whose source is an address that this uplink has shown to VMs has come in a circle.
-  if (const auto source = remote_queue_pair(frame->source);
-      source && source->lid == own_lid() && addresses_.find(source->number) != nullptr)
-    return counters_.own_loops.add();
-  const AddressFacts* own = addresses_.use(
-      frame->source, vlan, {.partition = group->partition, .qkey = group->qkey}, clock_.now);
-  if (own == nullptr) return counters_.no_address_room.add();
   switch (frame->type) {
     case kEtherTypeIpv4:
     case kEtherTypeIpv6:
@@ -181,14 +191,19 @@ void Uplink::on_frame(std::uint16_t vlan, std::span<const std::byte> bytes) {
     case kEtherTypeRarp: break;
     default: return counters_.other_protocols.add();
   }
+  // A frame whose source is one of our addresses as others see it has come in a circle, through
+  // another uplink.
+  if (const auto source = remote_queue_pair(frame->source);
+      source && source->lid == own_lid() && addresses_.find(source->number) != nullptr)
+    return counters_.own_loops.add();
+  const AddressFacts* own = addresses_.use(
+      frame->source, vlan, {.partition = group->partition, .qkey = group->qkey}, clock_.now);
+  if (own == nullptr) return counters_.no_address_room.add();
   const auto way = find_way(*group, *frame, vlan, bytes);
   if (!way) return;
-  const std::size_t mtu = way->is_group
-                              ? group->mtu
-                              : std::min(group->mtu, way->path.mtu - sizeof(EncapsulationHeader));
-  if (frame->payload.size() > mtu) {
+  if (frame->payload.size() > way->mtu) {
     counters_.too_big.add();
-    return refuse_size(vlan, *frame, mtu);
+    return refuse_size(vlan, *frame, way->mtu);
   }
   switch (frame->type) {
     case kEtherTypeIpv4: return send(*group, *own, frame->type, frame->payload, *way, bytes.size());
@@ -199,16 +214,26 @@ void Uplink::on_frame(std::uint16_t vlan, std::span<const std::byte> bytes) {
 
 std::optional<Uplink::Way> Uplink::find_way(const BroadcastGroup& group, const EthernetFrame& frame,
                                             std::uint16_t vlan, std::span<const std::byte> bytes) {
-  if (is_group_mac(frame.destination)) return Way{.is_group = true};
+  const Way to_group{.is_group = true, .mtu = group.mtu};
+  if (is_group_mac(frame.destination)) return to_group;
   const auto to = remote_queue_pair(frame.destination);
-  if (!to) {
+  // A MAC of the same kind may be a VM's here, which the frame has passed.
+  if (!to || addresses_.find(frame.destination, vlan) != nullptr) {
     // A server has the client's MAC from the packet itself; it is on no wire here.
-    if (frame.type == kEtherTypeIpv4 && is_dhcp_answer(frame.payload)) return Way{.is_group = true};
+    if (frame.type == kEtherTypeIpv4 && is_dhcp_answer(frame.payload)) return to_group;
     counters_.unknown_destinations.add();
     return std::nullopt;
   }
+  // What is at this port is a VM here.
+  if (adapter_.port(port_)->has_lid(to->lid)) {
+    counters_.own_loops.add();
+    return std::nullopt;
+  }
   const auto path = paths_.find({.partition = group.partition, .lid = to->lid}, vlan, bytes);
-  if (path) return Way{.to = *to, .path = *path};
+  if (path)
+    return Way{.mtu = std::min(group.mtu, path->mtu - sizeof(EncapsulationHeader)),
+               .to = *to,
+               .path = *path};
   switch (path.error()) {
     case Paths::Miss::kWaits: break;
     case Paths::Miss::kNoRoom: counters_.no_path_room.add(); break;
@@ -255,7 +280,7 @@ void Uplink::send_ipv6(const BroadcastGroup& group, const AddressFacts& own,
     return address_with(other->number, path->gid);
   };
   const auto packet = discovery_to_infiniband(frame.payload, address);
-  if (!packet || packet->size() > group.mtu) return counters_.bad_neighbours.add();
+  if (!packet || packet->size() > way.mtu) return counters_.bad_neighbours.add();
   send(group, own, frame.type, *packet, way, frame_bytes);
 }
 
@@ -356,20 +381,21 @@ std::optional<MacBytes> Uplink::mac_of_sender(const Arrival& arrival, const Ipoi
   return mac_of(arrival.vlan, {.number = address.queue_pair(), .lid = arrival.from.lid});
 }
 
+const OwnAddresses::Address* Uplink::own_at(std::uint16_t vlan, const IpoibAddress& address) const {
+  const AddressFacts* own = addresses_.find(address.queue_pair());
+  return own != nullptr && own->vlan == vlan && address.gid == client_.own_gid() ? own : nullptr;
+}
+
 void Uplink::take_arp(const Arrival& arrival, std::uint16_t type,
                       std::span<const std::byte> packet) {
   const auto arp = read_infiniband_arp(packet);
   if (!arp || type_of(arp->operation) != type) return counters_.bad_arp.add();
   const auto sender = mac_of_sender(arrival, arp->sender);
   if (!sender) return counters_.bad_arp.add();
-  MacBytes target{};
-  if (arrival.own != nullptr) {
-    target = arrival.own->mac;
-  } else if (const AddressFacts* own = addresses_.find(arp->target.queue_pair());
-             own != nullptr && arp->target.gid == client_.own_gid()) {
-    target = own->mac;
-  }
-  const auto ethernet = ethernet_arp(to_ethernet(*arp, *sender, target));
+  const AddressFacts* target =
+      arrival.own != nullptr ? arrival.own : own_at(arrival.vlan, arp->target);
+  const auto ethernet =
+      ethernet_arp(to_ethernet(*arp, *sender, target == nullptr ? MacBytes{} : target->mac));
   deliver(arrival, arrival.own != nullptr ? arrival.own->mac : kBroadcastMac, type, ethernet);
 }
 
@@ -382,8 +408,8 @@ void Uplink::take_ipv6(const Arrival& arrival, std::span<const std::byte> packet
   }
   const auto mac = [&](const IpoibAddress& address) -> std::optional<MacBytes> {
     if (address.queue_pair() == arrival.from.number) return mac_of_sender(arrival, address);
-    const AddressFacts* own = addresses_.find(address.queue_pair());
-    if (own == nullptr || address.gid != client_.own_gid()) return std::nullopt;
+    const AddressFacts* own = own_at(arrival.vlan, address);
+    if (own == nullptr) return std::nullopt;
     return own->mac;
   };
   const auto ethernet = discovery_to_ethernet(packet, mac);

@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,7 +43,7 @@ using wire::infiniband::IpoibAddress;
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  // `frame` has no tag, and is valid during the call.
+  // `frame` has no tag, and is valid during the call. The uplink is not called from there.
   virtual void deliver(std::uint16_t vlan, std::span<const std::byte> frame) = 0;
 };
 
@@ -52,6 +53,8 @@ class Uplink final : private subnet::DatagramReceiver,
                      private Paths::Listener {
  public:
   static constexpr std::size_t kMostPartitions = 128;
+  // Before it is tried again to hear a group for which there was no queue pair.
+  static constexpr Duration kPause = std::chrono::seconds(1);
 
   // All outlive us.
   Uplink(subnet::HostAdapter& adapter, subnet::PortNumber port, const TurnClock& clock,
@@ -82,12 +85,14 @@ class Uplink final : private subnet::DatagramReceiver,
     std::unique_ptr<Membership> membership;
     // Hears the broadcast group, once for all addresses; nullopt: it is not joined.
     std::optional<std::uint32_t> listener{};
+    Instant listens_at = kNever;  // when it is tried again to hear it
   };
   using AddressFacts = OwnAddresses::Address;
 
   // Where a frame goes.
   struct Way {
     bool is_group = false;
+    std::size_t mtu = 0;   // of an IP packet
     RemoteQueuePair to{};  // not of a group
     Path path{};
   };
@@ -121,6 +126,8 @@ class Uplink final : private subnet::DatagramReceiver,
   std::optional<MacBytes> mac_of(std::uint16_t vlan, const RemoteQueuePair& remote) const;
   // To which a packet goes as a frame.
   static MacBytes mac_for(const Arrival& arrival, std::span<const std::byte> packet);
+  // nullptr: `address` is not one of ours in the VLAN.
+  const AddressFacts* own_at(std::uint16_t vlan, const IpoibAddress& address) const;
   // The MAC of what is at `address`, as far as a packet that came from `arrival.from` may say it.
   std::optional<MacBytes> mac_of_sender(const Arrival& arrival, const IpoibAddress& address);
 
@@ -135,7 +142,12 @@ class Uplink final : private subnet::DatagramReceiver,
   void on_path(std::vector<Paths::WaitingFrame> frames) override;
   void on_no_path(std::size_t frames) override { counters_.no_path.add(frames); }
 
+  // Hears the group from now on, or from later.
+  void listen(Partition& partition, const BroadcastGroup& group);
+  void stop_listening(Partition& partition);
   void follow_port();
+  // Paths hold for the LID that the port had.
+  void follow_lid();
   std::uint16_t own_lid() const { return adapter_.port(port_)->lid(); }
 
   subnet::HostAdapter& adapter_;
@@ -151,6 +163,7 @@ class Uplink final : private subnet::DatagramReceiver,
   // Seen within calls of the port, and followed in the next on_time().
   bool has_port_changed_ = true;
   bool registers_again_ = false;
+  std::uint16_t paths_lid_ = 0;       // for which paths_ are; 0: the port was not active
   std::vector<std::byte> sent_;       // of one packet, reused
   std::vector<std::byte> delivered_;  // of one frame, reused
 };
