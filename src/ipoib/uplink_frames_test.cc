@@ -92,7 +92,7 @@ TEST_F(UplinkTest, BadFramesAreCounted) {
   rig_.first.on_frame(0, tagged);
   EXPECT_EQ(count("bad_frames"), 4u);
   FrameBytes arp = fake::arp_frame(kToAll, request());
-  arp[14 + 8] ^= std::byte{1};  // of the sender
+  arp[14 + 8] ^= std::byte{2};  // of another sender
   rig_.first.on_frame(0, arp);
   arp[14] = std::byte{7};
   rig_.first.on_frame(0, arp);
