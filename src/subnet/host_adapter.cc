@@ -38,7 +38,10 @@ void put_details(const Details& details, Notice& notice) {
 class HostAdapter::Attachment final : public MadLayer::Outlet {
  public:
   Attachment(HostAdapter& adapter, Port& port)
-      : adapter_(adapter), port_(port), mads_(adapter, port, *this, adapter.clock_) {}
+      : adapter_(adapter),
+        port_(port),
+        mads_(adapter, port, *this, adapter.clock_),
+        queue_pairs_(adapter.clock_.now) {}
 
   Port& port() { return port_; }
   MadLayer& mads() { return mads_; }

@@ -1,5 +1,7 @@
 #include "subnet/queue_pairs.h"
 
+#include <chrono>
+
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
@@ -10,6 +12,13 @@ using wire::infiniband::DatagramHeaders;
 namespace {
 constexpr std::uint32_t kEnd = wire::infiniband::kMulticastQueuePair;  // numbers are below it
 }
+
+QueuePairs::QueuePairs(Instant now)
+    : next_(kFirst +
+            static_cast<std::uint32_t>(
+                std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch())
+                    .count() %
+                (kEnd - kFirst))) {}
 
 std::optional<std::uint32_t> QueuePairs::make(const Facts& facts, DatagramReceiver& receiver) {
   if (pairs_.size() >= kMost) return std::nullopt;

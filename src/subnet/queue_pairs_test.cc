@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -54,6 +55,22 @@ class QueuePairsTest : public testing::Test {
   HeardDatagrams receiver_;
   QueuePairs pairs_;
 };
+
+TEST_F(QueuePairsTest, NumbersOfALaterStartAreOthers) {
+  HeardDatagrams heard;
+  QueuePairs before(Instant(std::chrono::hours(5)));
+  std::set<std::uint32_t> numbers;
+  for (unsigned i = 0; i < 256; ++i) numbers.insert(*before.make(kDataFacts, heard));
+  QueuePairs after(Instant(std::chrono::hours(5) + std::chrono::seconds(1)));
+  for (unsigned i = 0; i < 256; ++i) EXPECT_FALSE(numbers.contains(*after.make(kDataFacts, heard)));
+  // Whatever the time, the number is one of data.
+  for (const std::int64_t ms : {0, 1, 0xFFFFBE, 0xFFFFBF, 0xFFFFC0, 0x7FFFFFFF}) {
+    QueuePairs pairs{Instant(std::chrono::milliseconds(ms))};
+    const std::uint32_t number = *pairs.make(kDataFacts, heard);
+    EXPECT_TRUE(number >= QueuePairs::kFirst && number < wire::infiniband::kMulticastQueuePair)
+        << ms;
+  }
+}
 
 TEST_F(QueuePairsTest, NumbersAreBeyondThoseOfManagementAndNotSoonUsedAgain) {
   std::set<std::uint32_t> numbers;
