@@ -321,7 +321,7 @@ class SubnetFuzz {
     if ((flags & 16) == 0)
       headers.destination_qp = wire::infiniband::is_multicast_lid(to)
                                    ? wire::infiniband::kMulticastQueuePair
-                                   : SubnetRig::kFirstQueuePair;
+                                   : subnet::QueuePairs::kFirst;
     enter(where, packet_with(headers, std::vector<std::byte>(input_.u16() % 4097)));
   }
 

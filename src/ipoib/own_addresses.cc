@@ -32,9 +32,20 @@ const OwnAddresses::Address* OwnAddresses::use(const MacBytes& mac, std::uint16_
   return nullptr;
 }
 
+std::uint32_t OwnAddresses::number_for(const MacBytes& mac, std::uint16_t vlan) {
+  // FNV-1a, folded to 24 bits.
+  std::uint64_t hash = 14695981039346656037u;
+  const auto add = [&hash](std::uint8_t byte) { hash = (hash ^ byte) * 1099511628211u; };
+  add(static_cast<std::uint8_t>(vlan >> 8));
+  add(static_cast<std::uint8_t>(vlan));
+  for (const std::uint8_t byte : mac) add(byte);
+  const auto number = static_cast<std::uint32_t>((hash ^ (hash >> 24) ^ (hash >> 48)) & 0xFF'FFFF);
+  return has_remote_mac({.number = number, .lid = 1}) ? number : 0;
+}
+
 bool OwnAddresses::complete(Order::iterator fresh, const subnet::QueuePairs::Facts& facts) {
   by_mac_[{fresh->vlan, fresh->mac}] = fresh;
-  const auto made = queue_pairs_.make(facts, receiver_);
+  const auto made = queue_pairs_.make(facts, receiver_, number_for(fresh->mac, fresh->vlan));
   if (!made) return false;
   fresh->queue_pair = *made;
   by_queue_pair_[*made] = fresh;

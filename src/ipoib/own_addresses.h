@@ -2,6 +2,9 @@
 // that stands for each in the subnet: what the other side remembers of a VM is its queue pair's
 // number. One is made when the first frame of an address is seen.
 //
+// The number follows from the address where no other has it, so a VM keeps it when this program is
+// started anew, and no VM gets that of another: peers remember them for minutes.
+//
 // Bounded: when there is no room, the address that has been silent for longest gives way, if it has
 // been silent for five minutes, as long as a bridge remembers one. The subnet's thread only.
 
@@ -54,6 +57,8 @@ class OwnAddresses {
   std::size_t size() const { return by_use_.size(); }
 
  private:
+  // The number that it wants; 0: any.
+  static std::uint32_t number_for(const MacBytes& mac, std::uint16_t vlan);
   using Order = std::list<Address>;  // last used first
   // False: there is no queue pair for it. What is there of it then is for erase().
   bool complete(Order::iterator fresh, const subnet::QueuePairs::Facts& facts);

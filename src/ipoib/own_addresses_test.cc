@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <set>
 
 #include "wire/infiniband/subnet_management.h"
@@ -46,6 +48,24 @@ class OwnAddressesTest : public testing::Test {
   OwnAddresses addresses_{pairs_, receiver_};
   Instant now_{std::chrono::hours(1)};
 };
+
+TEST_F(OwnAddressesTest, AnAddressHasItsNumberAgainAfterAStart) {
+  std::map<std::uint32_t, unsigned> seen;
+  for (unsigned i = 0; i < 200; ++i) {
+    const MacBytes mac{
+        0x02, 0x50, 0x56, 0, static_cast<std::uint8_t>(i >> 4), static_cast<std::uint8_t>(i)};
+    const auto number_in_a_new_room = [&](std::uint16_t vlan) {
+      subnet::QueuePairs queue_pairs;
+      OwnAddresses addresses(queue_pairs, receiver_);
+      return addresses.use(mac, vlan, {}, Instant{})->queue_pair;
+    };
+    EXPECT_EQ(number_in_a_new_room(0), number_in_a_new_room(0));
+    EXPECT_NE(number_in_a_new_room(0), number_in_a_new_room(10));
+    EXPECT_TRUE(has_remote_mac({.number = number_in_a_new_room(0), .lid = 1}));
+    ++seen[number_in_a_new_room(0)];
+  }
+  EXPECT_EQ(seen.size(), 200u);
+}
 
 TEST_F(OwnAddressesTest, EachHasAQueuePair) {
   const OwnAddresses::Address* made = use(1);
@@ -127,13 +147,14 @@ TEST_F(OwnAddressesTest, TheLongestSilentGivesWayAfterFiveMinutes) {
   EXPECT_EQ(use(1001), nullptr) << "the third has spoken a millisecond later";
 }
 
-TEST_F(OwnAddressesTest, ANumberIsUsedAgainLast) {
+TEST_F(OwnAddressesTest, NoAddressGetsTheNumberOfAnother) {
   const std::uint32_t first = use(1)->queue_pair;
   addresses_.forget(0);
   std::set<std::uint32_t> used{first};
-  for (unsigned i = 0; i < 100; ++i) {
+  for (unsigned i = 2; i < 200; ++i) {
     EXPECT_TRUE(used.insert(use(i)->queue_pair).second) << i;
   }
+  EXPECT_EQ(use(1)->queue_pair, first);
 }
 
 TEST_F(OwnAddressesTest, WithoutQueuePairsThereIsNone) {

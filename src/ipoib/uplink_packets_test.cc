@@ -43,7 +43,7 @@ TEST_F(UplinkTest, PacketsThatAreNotIpOverInfinibandAreDropped) {
   for (const unsigned lid : {0u, 0xC000u, 0xFFFFu})
     EXPECT_TRUE(is_dropped(to_group({.lid = static_cast<std::uint16_t>(lid)}), good)) << lid;
   // The queue pair that hears the group is no one's address: it was made first.
-  EXPECT_TRUE(is_dropped(to_pair(stranger, fake::SubnetRig::kFirstQueuePair), good));
+  EXPECT_TRUE(is_dropped(to_pair(stranger, subnet::QueuePairs::kFirst), good));
 }
 
 TEST_F(UplinkTest, OnesOwnPacketsAreDropped) {

@@ -38,10 +38,7 @@ void put_details(const Details& details, Notice& notice) {
 class HostAdapter::Attachment final : public MadLayer::Outlet {
  public:
   Attachment(HostAdapter& adapter, Port& port)
-      : adapter_(adapter),
-        port_(port),
-        mads_(adapter, port, *this, adapter.clock_),
-        queue_pairs_(adapter.clock_.now) {}
+      : adapter_(adapter), port_(port), mads_(adapter, port, *this, adapter.clock_) {}
 
   Port& port() { return port_; }
   MadLayer& mads() { return mads_; }

@@ -1,7 +1,5 @@
 #include "subnet/queue_pairs.h"
 
-#include <chrono>
-
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
@@ -13,15 +11,14 @@ namespace {
 constexpr std::uint32_t kEnd = wire::infiniband::kMulticastQueuePair;  // numbers are below it
 }
 
-QueuePairs::QueuePairs(Instant now)
-    : next_(kFirst +
-            static_cast<std::uint32_t>(
-                std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch())
-                    .count() %
-                (kEnd - kFirst))) {}
-
-std::optional<std::uint32_t> QueuePairs::make(const Facts& facts, DatagramReceiver& receiver) {
+std::optional<std::uint32_t> QueuePairs::make(const Facts& facts, DatagramReceiver& receiver,
+                                              std::uint32_t wanted) {
   if (pairs_.size() >= kMost) return std::nullopt;
+  const bool can_have = wanted >= kFirst && wanted < kEnd && !pairs_.contains(wanted);
+  if (can_have) {
+    pairs_.emplace(wanted, QueuePair{.facts = facts, .receiver = &receiver});
+    return wanted;
+  }
   while (pairs_.contains(next_)) next_ = next_ + 1 < kEnd ? next_ + 1 : kFirst;
   const std::uint32_t number = next_;
   next_ = next_ + 1 < kEnd ? next_ + 1 : kFirst;

@@ -3,8 +3,7 @@
 // them (IBTA volume 1, 10.2.4 and 10.9.4) and handed to its receiver.
 //
 // A number that was given back is the last to be used again: peers remember it in their tables of
-// addresses for minutes, also when this program was started anew meanwhile. So numbers begin where
-// the time says, a thousand further each second. The subnet's thread only.
+// addresses for minutes. The subnet's thread only.
 
 #pragma once
 
@@ -15,7 +14,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/instant.h"
 #include "subnet/port.h"
 #include "wire/infiniband/datagram.h"
 
@@ -39,11 +37,10 @@ class QueuePairs {
   };
   enum class Verdict : std::uint8_t { kDelivered, kUnknown, kBadPartition, kBadQkey };
 
-  // `now`: when this program makes the port; any time is right if no other was before it.
-  explicit QueuePairs(Instant now = Instant{});
-
-  // nullopt: there are too many. `receiver` outlives the queue pair.
-  std::optional<std::uint32_t> make(const Facts& facts, DatagramReceiver& receiver);
+  // nullopt: there are too many. `receiver` outlives the queue pair. It gets the number `wanted` if
+  // that is one of data and free.
+  std::optional<std::uint32_t> make(const Facts& facts, DatagramReceiver& receiver,
+                                    std::uint32_t wanted = 0);
   void change(std::uint32_t queue_pair, const Facts& facts);
   void destroy(std::uint32_t queue_pair);
   // Multicast: a group is its LID and its GID.
@@ -70,7 +67,7 @@ class QueuePairs {
 
   std::unordered_map<std::uint32_t, QueuePair> pairs_;
   std::set<std::pair<Group, std::uint32_t>> members_;
-  std::uint32_t next_;
+  std::uint32_t next_ = kFirst;
 };
 
 }  // namespace paravane::subnet

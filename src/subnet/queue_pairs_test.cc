@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -56,20 +55,16 @@ class QueuePairsTest : public testing::Test {
   QueuePairs pairs_;
 };
 
-TEST_F(QueuePairsTest, NumbersOfALaterStartAreOthers) {
+TEST_F(QueuePairsTest, AWantedNumberIsGivenIfItIsFree) {
   HeardDatagrams heard;
-  QueuePairs before(Instant(std::chrono::hours(5)));
-  std::set<std::uint32_t> numbers;
-  for (unsigned i = 0; i < 256; ++i) numbers.insert(*before.make(kDataFacts, heard));
-  QueuePairs after(Instant(std::chrono::hours(5) + std::chrono::seconds(1)));
-  for (unsigned i = 0; i < 256; ++i) EXPECT_FALSE(numbers.contains(*after.make(kDataFacts, heard)));
-  // Whatever the time, the number is one of data.
-  for (const std::int64_t ms : {0, 1, 0xFFFFBE, 0xFFFFBF, 0xFFFFC0, 0x7FFFFFFF}) {
-    QueuePairs pairs{Instant(std::chrono::milliseconds(ms))};
-    const std::uint32_t number = *pairs.make(kDataFacts, heard);
-    EXPECT_TRUE(number >= QueuePairs::kFirst && number < wire::infiniband::kMulticastQueuePair)
-        << ms;
-  }
+  QueuePairs pairs;
+  EXPECT_EQ(pairs.make(kDataFacts, heard, 0x12'3456), 0x12'3456);
+  EXPECT_EQ(pairs.make(kDataFacts, heard, 0x12'3456), QueuePairs::kFirst);
+  for (const std::uint32_t impossible : {1u, QueuePairs::kFirst - 1, 0xFF'FFFFu, 0x100'0000u})
+    EXPECT_LT(*pairs.make(kDataFacts, heard, impossible), 0x100u) << impossible;
+  EXPECT_EQ(pairs.make(kDataFacts, heard, 0xFF'FFFE), 0xFF'FFFE);
+  pairs.destroy(0x12'3456);
+  EXPECT_EQ(pairs.make(kDataFacts, heard, 0x12'3456), 0x12'3456);
 }
 
 TEST_F(QueuePairsTest, NumbersAreBeyondThoseOfManagementAndNotSoonUsedAgain) {

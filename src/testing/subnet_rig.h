@@ -19,8 +19,6 @@ class SubnetRig {
   static constexpr std::uint64_t kSwitchGuid = 0x0202'0000'0000'0100;
   static constexpr std::uint64_t kFirstGuid = 0x0202'0000'0000'0200;  // of the node; its port: + 1
   static constexpr std::uint64_t kSecondGuid = 0x0202'0000'0000'0300;
-  // Of the first queue pair of each port: numbers begin where the time says.
-  static constexpr std::uint32_t kFirstQueuePair = subnet::QueuePairs::kFirst + 3'600'000;
   // More turns than any honest exchange takes.
   static constexpr unsigned kMostTurns = 1000;
 
