@@ -77,6 +77,7 @@ class Uplink final : private subnet::DatagramReceiver,
   subnet::HostAdapter& adapter() const { return adapter_; }
   subnet::PortNumber port() const { return port_; }
   std::size_t addresses() const { return addresses_.size(); }
+  const Paths& paths() const { return paths_; }
   std::vector<const Membership*> memberships() const;
   const UplinkCounters& counters() const { return counters_; }
 
