@@ -1,7 +1,8 @@
 // AskedMads: the MADs of a port's agents that wait for an answer: found by their transaction when
 // it comes, sent again when it does not, and given up when the tries are used up.
 //
-// Bounded by the number that waits for each agent, and for all. No clock; the subnet's thread only.
+// Bounded by the number that waits for each agent, and for all. Where memory lacks, std::bad_alloc
+// is thrown and nothing has changed. No clock; the subnet's thread only.
 
 #pragma once
 
@@ -32,19 +33,23 @@ class AskedMads {
   static constexpr std::size_t kMostOfAgent = 4096;
   static constexpr Duration kShortest = std::chrono::milliseconds(1);
 
-  // False: the agent waits for too many already, or for one with this transaction.
+  // One that was taken; it is forgotten with this, or put back.
+  class Taken;
+
+  // False: the agent waits for too many already, or for one with this transaction. REQUIRES: the
+  // agent's number in the upper half of the transaction.
   bool add(std::uint64_t transaction, AskedMad asked, Instant now);
   // The MAD of that class with that transaction, whose answer is there; nullopt: none waits.
-  std::optional<AskedMad> take(std::uint64_t transaction, std::uint8_t management_class);
-  // Of what is due, the next: to be sent again (`again`) or given up.
-  struct Due {
-    AskedMad asked;
-    bool again = false;
-  };
+  std::optional<Taken> take(std::uint64_t transaction, std::uint8_t management_class);
+  // It waits as before: what came of it could not be told. Without effect if its agent has gone, or
+  // has asked the same again. It takes no memory.
+  void put_back(Taken taken);
+  // Of what is due, the next: to be sent again (`again`) or given up, and then taken.
+  struct Due;
   std::optional<Due> next_due(Instant now);
   // kNever: none waits.
   Instant next_deadline() const;
-  // Forgets what an agent has asked.
+  // Forgets what an agent has asked. Takes time with the number of that.
   void forget(AgentId agent);
   std::size_t size() const { return asked_.size(); }
 
@@ -59,12 +64,30 @@ class AskedMads {
     friend auto operator<=>(const Deadline&, const Deadline&) = default;
   };
   using Asked = std::map<std::uint64_t, Entry>;
-  AskedMad remove(Asked::iterator at);
-  void drop_one_of(AgentId agent);
+  using Deadlines = std::set<Deadline>;
+  Taken remove(Asked::iterator at);
 
-  Asked asked_;
+  Asked asked_;  // by transaction, and so by agent
+  // How many of each agent: of none that has asked nothing, or has been forgotten since.
   std::map<AgentId, std::size_t> waiting_;
-  std::set<Deadline> deadlines_;  // one of each that waits
+  Deadlines deadlines_;  // one of each that waits
+};
+
+class AskedMads::Taken {
+ public:
+  const AskedMad& operator*() const { return entry_.mapped().asked; }
+  const AskedMad* operator->() const { return &entry_.mapped().asked; }
+
+ private:
+  friend class AskedMads;
+  Asked::node_type entry_;
+  Deadlines::node_type deadline_;
+};
+
+struct AskedMads::Due {
+  AskedMad asked;
+  bool again = false;
+  std::optional<Taken> given_up{};  // if not `again`
 };
 
 }  // namespace paravane::subnet

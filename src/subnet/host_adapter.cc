@@ -233,9 +233,10 @@ void HostAdapter::Attachment::transmit(const DatagramHeaders& headers,
     ++totals.send_discards;
     return;
   }
-  totals.sent_bytes += packet.size();
-  ++(is_multicast ? totals.sent_multicast : totals.sent_unicast);
+  const std::size_t bytes = packet.size();
   end_->send(std::move(packet));
+  totals.sent_bytes += bytes;
+  ++(is_multicast ? totals.sent_multicast : totals.sent_unicast);
 }
 
 // ---- What changes ----

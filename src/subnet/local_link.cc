@@ -1,7 +1,10 @@
 #include "subnet/local_link.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
+
+#include "base/memory_shortage.h"
 
 namespace paravane::subnet {
 namespace {
@@ -32,6 +35,12 @@ void LocalLink::End::send(Packet packet) {
 
 void LocalLink::judge() {
   if (!std::exchange(is_due_, false)) return;
+  if (runs_in_memory([this] { train(); })) return;
+  is_due_ = true;  // one end may be up and the other not
+  throw std::bad_alloc();
+}
+
+void LocalLink::train() {
   Port& one = one_place_.port();
   Port& other = other_place_.port();
   // One end that went down takes the other with it.

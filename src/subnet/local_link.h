@@ -31,7 +31,8 @@ class LocalLink {
   LinkEnd& one() { return one_; }
   LinkEnd& other() { return other_; }
 
-  // Trains the ports, or takes them down, as far as an order is due. Not from within a port.
+  // Trains the ports, or takes them down, as far as an order is due. Not from within a port. Throws
+  // std::bad_alloc: it stays due.
   void judge();
   // Whether judge() has something to do.
   bool is_due() const { return is_due_; }
@@ -48,6 +49,8 @@ class LocalLink {
     const Place& from_;
     const Place& to_;
   };
+
+  void train();
 
   const Place one_place_;
   const Place other_place_;

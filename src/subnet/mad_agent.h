@@ -40,9 +40,11 @@ class MadAgent {
 
   // A MAD for this agent: an answer to one of its own, or one with a method that it wants. 256
   // bytes; more if segments are joined for it. The transaction is as the agent chose it, in the
-  // lower half. It may send from here, and may not unregister.
+  // lower half. It may send from here, and may not unregister. If it throws std::bad_alloc, the
+  // answer counts as lost on its way.
   virtual void on_mad(AgentId agent, const MadAddress& from, std::span<const std::byte> mad) = 0;
   // A MAD that it sent with a time to wait was not answered in it. `mad` begins as what was sent.
+  // If it throws std::bad_alloc, it is told again later.
   virtual void on_no_answer(AgentId agent, const MadAddress& to,
                             std::span<const std::byte> mad) = 0;
 };

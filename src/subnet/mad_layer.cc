@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <optional>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "wire/infiniband/segments.h"
 #include "wire/roce/header_at.h"
 
@@ -114,13 +117,20 @@ bool MadLayer::is_joined_for(AgentId agent) const {
 void MadLayer::dispatch(const MadAddress& from, std::span<const std::byte> mad) {
   const MadHeader header = header_of(mad);
   // An answer that nothing waits for is late, or a stranger's.
-  const bool is_response = wire::infiniband::is_response(header.method);
-  if (is_response && !asked_.take(header.transaction.get(), header.management_class)) return;
+  std::optional<AskedMads::Taken> question;
+  if (wire::infiniband::is_response(header.method)) {
+    question = asked_.take(header.transaction.get(), header.management_class);
+    if (!question) return;
+  }
   const AgentId agent = receiver_of(mad);
-  if (agent != AgentId::kNone)
-    agents_.at(agent).agent->on_mad(agent, from, mad);
-  else if (header.method == method::kGet || header.method == method::kSet)
-    answer_for_none(from, mad);
+  if (agent == AgentId::kNone) {
+    if (header.method == method::kGet || header.method == method::kSet) answer_for_none(from, mad);
+    return;
+  }
+  if (runs_in_memory([&] { agents_.at(agent).agent->on_mad(agent, from, mad); })) return;
+  // As if the answer had been lost on its way: it is asked again, or its agent is told.
+  if (question) asked_.put_back(std::move(*question));
+  throw std::bad_alloc();
 }
 
 // 13.4.7: what is not there says so.
@@ -197,10 +207,20 @@ void MadLayer::on_time(Instant now) {
       Mad mad;
       std::copy_n(due->asked.mad.begin(), mad.size(), mad.begin());
       transmit(due->asked.to, mad);
-    } else if (const auto found = agents_.find(due->asked.agent); found != agents_.end()) {
-      found->second.agent->on_no_answer(due->asked.agent, due->asked.to, due->asked.mad);
+    } else {
+      tell_no_answer(*due);
     }
   }
+}
+
+void MadLayer::tell_no_answer(AskedMads::Due& due) {
+  const AskedMad& asked = due.asked;
+  const auto found = agents_.find(asked.agent);
+  if (found == agents_.end()) return;
+  if (runs_in_memory([&] { found->second.agent->on_no_answer(asked.agent, asked.to, asked.mad); }))
+    return;
+  asked_.put_back(std::move(*due.given_up));  // and is told later
+  throw std::bad_alloc();
 }
 
 // ---- MadPort ----
@@ -262,17 +282,22 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
         return std::unexpected(SendRefusal::kNoRoom);
     }
   }
-  if (is_long) {
-    const std::uint64_t tag = std::to_underlying(agent);
-    if (segments_.send(to, std::move(copy), tag, {}, now)) return {};
-    // Its sender is told by the refusal alone.
-    asked_.take(header.transaction.get(), header.management_class);
-    return std::unexpected(SendRefusal::kNoRoom);
-  }
-  Mad whole;
-  std::ranges::copy(copy, whole.begin());
-  transmit(to, whole);
-  return {};
+  bool is_taken = true;
+  const bool had_memory = runs_in_memory([&] {
+    if (is_long) {
+      const std::uint64_t tag = std::to_underlying(agent);
+      is_taken = segments_.send(to, std::move(copy), tag, {}, now).has_value();
+    } else {
+      Mad whole;
+      std::ranges::copy(copy, whole.begin());
+      transmit(to, whole);
+    }
+  });
+  if (had_memory && is_taken) return {};
+  // Its sender is told by the refusal alone.
+  asked_.take(header.transaction.get(), header.management_class);
+  if (!had_memory) throw std::bad_alloc();
+  return std::unexpected(SendRefusal::kNoRoom);
 }
 
 void MadLayer::set_manager(bool is_manager) {

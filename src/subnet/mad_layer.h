@@ -80,6 +80,8 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   void transmit(const MadAddress& to, const Mad& mad);
   // To the agent that asked, or has registered for it. REQUIRES: a MAD with all of its header.
   void dispatch(const MadAddress& from, std::span<const std::byte> mad);
+  // Of one that was given up.
+  void tell_no_answer(AskedMads::Due& due);
   void answer_for_none(const MadAddress& from, std::span<const std::byte> mad);
   // kNone: no agent wants it.
   AgentId receiver_of(std::span<const std::byte> mad) const;

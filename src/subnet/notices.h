@@ -27,6 +27,9 @@ class Notices {
   static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
   static constexpr Duration kLongestPause = std::chrono::seconds(16);
 
+  // All memory for later: news come when a program goes, too.
+  Notices() { waiting_.reserve(kMost); }
+
   void tell(const wire::infiniband::Notice& notice, Instant now);
   // The manager has heard the trap with this transaction.
   void repress(std::uint64_t transaction);

@@ -27,11 +27,12 @@ class PacketQueue {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{8} * 1024 * 1024;
 
-  // False: the queue is full and the packet dropped.
+  // False: the queue is full and the packet dropped. Throws std::bad_alloc: it is dropped, too.
   bool put(PacketReceiver& to, PortNumber port, Packet packet) {
     if (bytes_ + packet.size() > kMostBytes) return false;
-    bytes_ += packet.size();
+    const std::size_t bytes = packet.size();
     waiting_.push_back({.to = &to, .port = port, .packet = std::move(packet)});
+    bytes_ += bytes;  // last: what finds no memory is not counted
     return true;
   }
 

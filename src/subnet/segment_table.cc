@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
 #include <span>
+
+#include "base/memory_shortage.h"
 
 namespace paravane::subnet {
 
@@ -60,15 +63,25 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
   if (const auto question = transfers_.find(asked); question != transfers_.end()) {
     chosen.first_window = std::get<SegmentReceiver>(question->second.machine).answer_window();
   }
-  const auto at = transfers_
-                      .try_emplace(key, Transfer{.peer = to,
-                                                 .tag = tag,
-                                                 .machine = SegmentSender(std::move(mad), chosen)})
-                      .first;
-  ++used_[kSends].transfers;
-  ++used_by_peer_[{key.lid, kSends}].transfers;
-  drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); });
-  return {};
+  const auto at =
+      insert(key, {.peer = to, .tag = tag, .machine = SegmentSender(std::move(mad), chosen)});
+  const bool had_memory = runs_in_memory(
+      [&] { drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); }); });
+  if (had_memory) return {};
+  if (const auto begun = transfers_.find(key); begun != transfers_.end()) erase(begun);
+  throw std::bad_alloc();
+}
+
+SegmentTable::Transfers::iterator SegmentTable::insert(const Key& key, Transfer transfer) {
+  const auto peer = used_by_peer_.try_emplace({key.lid, key.direction}).first;
+  Transfers::iterator at;
+  if (!runs_in_memory([&] { at = transfers_.try_emplace(key, std::move(transfer)).first; })) {
+    if (peer->second.transfers == 0) used_by_peer_.erase(peer);
+    throw std::bad_alloc();
+  }
+  ++used_[key.direction].transfers;
+  ++peer->second.transfers;
+  return at;
 }
 
 void SegmentTable::forget(std::uint64_t tag) {
@@ -116,11 +129,7 @@ void SegmentTable::start(const MadAddress& from, const MadBytes& mad, Instant no
   }
   const Key key = key_of(from, wire::infiniband::mad_header_of(mad), kReceives);
   const SegmentReceiver::Options options{.most_bytes = limits_.bytes_of_mad};
-  const auto at =
-      transfers_.try_emplace(key, Transfer{.peer = from, .machine = SegmentReceiver(mad, options)})
-          .first;
-  ++used_[kReceives].transfers;
-  ++used_by_peer_[{key.lid, kReceives}].transfers;
+  const auto at = insert(key, {.peer = from, .machine = SegmentReceiver(mad, options)});
   drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); });
 }
 
@@ -139,49 +148,69 @@ void SegmentTable::on_time(Instant now) {
 
 template <typename Act>
 void SegmentTable::drive(Transfers::iterator at, Act act) {
-  MadList out;
-  std::visit([&](auto& machine) { act(machine, out); }, at->second.machine);
-  settle(at, std::move(out));
+  Outcome outcome;
+  const bool had_memory = runs_in_memory([&] {
+    std::visit([&](auto& machine) { act(machine, outcome.out); }, at->second.machine);
+    settle(at, outcome);
+  });
+  if (!had_memory) {
+    erase(at);  // what it has done is not accounted for
+    throw std::bad_alloc();
+  }
+  tell(std::move(outcome));
 }
 
-void SegmentTable::settle(Transfers::iterator at, MadList out) {
+void SegmentTable::settle(Transfers::iterator at, Outcome& outcome) {
   Transfer& transfer = at->second;
   auto* receiver = std::get_if<SegmentReceiver>(&transfer.machine);
   account(at);
   if (receiver != nullptr && receiver->state() == SegmentState::kRunning &&
       has_too_many_bytes(at->first, 0)) {
-    receiver->stop(out);
+    receiver->stop(outcome.out);
   }
-  const SegmentState state = transfer_state(transfer.machine);
-  const bool ends = !transfer.is_told && state != SegmentState::kRunning;
-  const MadAddress peer = transfer.peer;
-  const std::uint64_t tag = transfer.tag;
-  std::vector<std::byte> joined;
-  SegmentFailure failure;
+  outcome.state = transfer_state(transfer.machine);
+  outcome.is_end = !transfer.is_told && outcome.state != SegmentState::kRunning;
+  outcome.direction = at->first.direction;
+  outcome.peer = transfer.peer;
+  outcome.tag = transfer.tag;
   bool lingers = true;
   if (receiver != nullptr) {
-    if (ends && state == SegmentState::kFinished) joined = receiver->take();
+    if (outcome.is_end && outcome.state == SegmentState::kFinished)
+      outcome.joined = receiver->take();
   } else {
     const auto& sender = std::get<SegmentSender>(transfer.machine);
-    if (state == SegmentState::kFailed) failure = sender.failure();
+    if (outcome.state == SegmentState::kFailed) outcome.failure = sender.failure();
     lingers = sender.lingers();
   }
-  transfer.is_told = state != SegmentState::kRunning;
-  const bool stays =
-      state == SegmentState::kRunning || (state == SegmentState::kFinished && lingers);
+  transfer.is_told = outcome.state != SegmentState::kRunning;
+  const bool stays = outcome.state == SegmentState::kRunning ||
+                     (outcome.state == SegmentState::kFinished && lingers);
   if (stays) {
     account(at);
   } else {
     erase(at);
   }
-  // From here on the owner may have changed what there is.
-  for (const MadBytes& mad : out) owner_.on_transmit(peer, mad);
-  if (!ends) return;
-  if (receiver == nullptr) {
-    if (state == SegmentState::kFailed) return owner_.on_not_sent(tag, failure);
-    return owner_.on_sent(tag);
+}
+
+// The owner may change what there is.
+void SegmentTable::tell(Outcome outcome) {
+  // A packet without memory is lost as on its way.
+  const bool had_memory = runs_in_memory([&] {
+    for (const MadBytes& mad : outcome.out) owner_.on_transmit(outcome.peer, mad);
+  });
+  if (outcome.is_end) tell_end(std::move(outcome));
+  if (!had_memory) throw std::bad_alloc();
+}
+
+void SegmentTable::tell_end(Outcome outcome) {
+  if (outcome.direction == kSends) {
+    if (outcome.state == SegmentState::kFailed)
+      owner_.on_not_sent(outcome.tag, outcome.failure);
+    else
+      owner_.on_sent(outcome.tag);
+  } else if (outcome.state == SegmentState::kFinished) {
+    owner_.on_joined(outcome.peer, std::move(outcome.joined));
   }
-  if (state == SegmentState::kFinished) owner_.on_joined(peer, std::move(joined));
 }
 
 bool SegmentTable::make_room(std::uint16_t lid, Direction direction) {

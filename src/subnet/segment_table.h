@@ -10,7 +10,8 @@
 // its own, so that neither can use up the other's room: transfers and bytes in total and of one
 // peer. A peer is a LID, which the subnet vouches for; queue pairs and GIDs are the peer's choice.
 // What arrives beyond a bound is stopped (status: no resources). Each packet that arrives is
-// answered with at most SegmentSender::kBurst.
+// answered with at most SegmentSender::kBurst. Where memory lacks, std::bad_alloc is thrown, and
+// costs the transfer under way or its packets.
 //
 // A MadAddress is here always the peer, as one sends to it: the destination of its global route is
 // the peer's GID, also of what has arrived.
@@ -82,7 +83,7 @@ class SegmentTable {
 
   // Sends a MAD as an agent sees it (wire/infiniband/segments.h). on_sent() or on_not_sent()
   // follows with `tag`, unless it is refused or forgotten. `options`: its first window is found
-  // here.
+  // here. Throws std::bad_alloc: it is not sent.
   std::expected<void, SegmentRefusal> send(const MadAddress& to, std::vector<std::byte> mad,
                                            std::uint64_t tag, const SegmentSender::Options& options,
                                            Instant now);
@@ -140,10 +141,25 @@ class SegmentTable {
   bool make_room(std::uint16_t lid, Direction direction);
   bool forget_finished_of(std::uint16_t lid, Direction direction);
   bool has_too_many_bytes(const Key& key, std::size_t more) const;
-  // Runs act(machine, out), then accounts for what came of it, and tells the owner.
+  // What has come of a step of a transfer, for its owner.
+  struct Outcome {
+    MadList out{};
+    bool is_end = false;  // it ends, and its owner does not know it
+    SegmentState state = SegmentState::kRunning;
+    Direction direction = kReceives;
+    MadAddress peer{};
+    std::uint64_t tag = 0;
+    SegmentFailure failure{};
+    std::vector<std::byte> joined{};
+  };
+  Transfers::iterator insert(const Key& key, Transfer transfer);
+  // Runs act(machine, out), then accounts for what came of it, and tells the owner. A transfer that
+  // finds no memory is forgotten, and std::bad_alloc thrown.
   template <typename Act>
   void drive(Transfers::iterator at, Act act);
-  void settle(Transfers::iterator at, MadList out);
+  void settle(Transfers::iterator at, Outcome& outcome);
+  void tell(Outcome outcome);
+  void tell_end(Outcome outcome);
   void account(Transfers::iterator at);
   void erase(Transfers::iterator at);
 

@@ -6,16 +6,24 @@
 
 namespace paravane::subnet {
 
+const std::string& Subnet::name_of(const Member& member) {
+  return member.adapter->name();
+}
+
 Subnet::Subnet(std::string host, std::uint64_t switch_guid, const TurnClock& clock)
     : host_(std::move(host)),
       clock_(clock),
-      switch_(switch_guid, host_ + " switch", kSwitchPorts, queue_, clock) {}
+      switch_(switch_guid, host_ + " switch", kSwitchPorts, queue_, clock) {
+  members_.reserve(kMostAdapters);
+}
 
-PortNumber Subnet::free_port() const {
-  for (unsigned port = 1; port <= kSwitchPorts; ++port) {
-    if (!switch_.is_attached(static_cast<PortNumber>(port))) return static_cast<PortNumber>(port);
+std::vector<PortNumber> Subnet::free_ports(std::size_t most) const {
+  std::vector<PortNumber> free;
+  for (unsigned port = 1; port <= kSwitchPorts && free.size() < most; ++port) {
+    if (!switch_.is_attached(static_cast<PortNumber>(port)))
+      free.push_back(static_cast<PortNumber>(port));
   }
-  return 0;
+  return free;
 }
 
 HostAdapter* Subnet::add(std::string name, const AdapterModel& model, std::uint64_t guid) {
@@ -25,19 +33,20 @@ HostAdapter* Subnet::add(std::string name, const AdapterModel& model, std::uint6
   member.adapter =
       std::make_unique<HostAdapter>(std::move(name), model, guid, description, queue_, clock_);
   HostAdapter& adapter = *member.adapter;
-  for (PortNumber number = 1; number <= model.ports; ++number) {
-    const PortNumber place = free_port();
-    if (place == 0) break;
-    auto link = std::make_unique<LocalLink>(
+  member.switch_ports = free_ports(model.ports);
+  for (const PortNumber place : member.switch_ports) {
+    const auto number = static_cast<PortNumber>(member.links.size() + 1);
+    member.links.push_back(std::make_unique<LocalLink>(
         LocalLink::Place{.node = adapter, .receiver = adapter, .number = number},
-        LocalLink::Place{.node = switch_, .receiver = switch_, .number = place}, queue_);
-    adapter.attach(number, link->one());
-    switch_.attach(place, link->other());
-    member.switch_ports.push_back(place);
-    member.links.push_back(std::move(link));
+        LocalLink::Place{.node = switch_, .receiver = switch_, .number = place}, queue_));
   }
-  members_.push_back(std::move(member));
-  std::ranges::sort(members_, {}, [](const Member& one) { return one.adapter->name(); });
+  // From here on nothing needs memory: the switch never has an end of a link that is gone.
+  for (std::size_t i = 0; i < member.links.size(); ++i) {
+    adapter.attach(static_cast<PortNumber>(i + 1), member.links[i]->one());
+    switch_.attach(member.switch_ports[i], member.links[i]->other());
+  }
+  const auto place = std::ranges::upper_bound(members_, adapter.name(), {}, name_of);
+  members_.insert(place, std::move(member));
   return &adapter;
 }
 

@@ -1,8 +1,9 @@
 // Subnet: this host's part of an InfiniBand subnet: one switch, and the host's adapters, each port
 // of which is linked to the switch. Cables link the switch to those of other hosts.
 //
-// It is driven from outside: turn() brings packets on their way and runs what is due. No clock, no
-// socket. The subnet's thread only.
+// It is driven from outside: turn() brings packets on their way and runs what is due. Where memory
+// lacks, std::bad_alloc is thrown: the packet under way is lost, all else goes on in the next turn.
+// No clock, no socket. The subnet's thread only.
 
 #pragma once
 
@@ -31,7 +32,7 @@ class Subnet {
   // `host`: its name, which its nodes tell. `clock` outlives us; it has the time of the turn.
   Subnet(std::string host, std::uint64_t switch_guid, const TurnClock& clock);
 
-  // nullptr: there are too many, or one has that name.
+  // nullptr: there are too many, or one has that name. Throws std::bad_alloc: nothing was added.
   HostAdapter* add(std::string name, const AdapterModel& model, std::uint64_t guid);
   // Its links go down. Nothing may use its ports any more.
   void remove(std::string_view name);
@@ -59,13 +60,14 @@ class Subnet {
     std::vector<PortNumber> switch_ports;
     std::vector<std::unique_ptr<LocalLink>> links;
   };
-  PortNumber free_port() const;
+  static const std::string& name_of(const Member& member);
+  std::vector<PortNumber> free_ports(std::size_t most) const;
 
   const std::string host_;
   const TurnClock& clock_;
   PacketQueue queue_;
   SubnetSwitch switch_;
-  std::vector<Member> members_;
+  std::vector<Member> members_;  // in the order of their names; never more than there is room for
 };
 
 }  // namespace paravane::subnet

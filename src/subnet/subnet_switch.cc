@@ -181,9 +181,10 @@ void SubnetSwitch::send(PortNumber number, Packet packet) {
     return;
   }
   const std::uint16_t lid = header_at<LocalRouteHeader>(packet).destination.get();
-  totals.sent_bytes += packet.size();
-  ++(wire::infiniband::is_multicast_lid(lid) ? totals.sent_multicast : totals.sent_unicast);
+  const std::size_t bytes = packet.size();
   ends_[number]->send(std::move(packet));
+  totals.sent_bytes += bytes;
+  ++(wire::infiniband::is_multicast_lid(lid) ? totals.sent_multicast : totals.sent_unicast);
 }
 
 // For the switch itself.

@@ -108,10 +108,11 @@ void HostInfiniband::begin(bool follows) {
 
 ApiResult<void> HostInfiniband::ensure_thread() {
   if (thread_) return {};
-  auto started = SubnetThread::start(
-      {.host = config_.host,
-       .switch_guid = guid_of("switch"),
-       .uplink_lost = [this](const std::string& uplink) { tell_lost(uplink); }});
+  auto started =
+      SubnetThread::start({.host = config_.host,
+                           .switch_guid = guid_of("switch"),
+                           .uplink_lost = [this](const std::string& uplink) { tell_lost(uplink); },
+                           .trouble = [this](const std::string& why) { tell_trouble(why); }});
   if (!started) return model::refuse(ApiErrorCode::kInternal, started.error().message);
   thread_ = std::move(*started);
   auto opened = open_door();
@@ -242,6 +243,17 @@ void HostInfiniband::close_uplink(const std::string& uplink, std::uint32_t vlan)
 void HostInfiniband::tell_lost(const std::string& uplink) {
   if (!config_.post || !config_.uplink_lost) return;
   config_.post([this, uplink] { config_.uplink_lost(uplink); });
+}
+
+void HostInfiniband::tell_trouble(const std::string& why) {
+  if (!config_.post || !config_.tell) return;
+  config_.post([this, why] {
+    config_.tell(
+        {.type = "infiniband.failed",
+         .severity = model::Severity::kError,
+         .fields = {{"reason", why}},
+         .text = fmt::format("the InfiniBand subnet cannot wait for its sockets: {}", why)});
+  });
 }
 
 void HostInfiniband::close_on_thread(std::function<void(HostUplinks&)> close) {

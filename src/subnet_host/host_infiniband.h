@@ -104,6 +104,7 @@ class HostInfiniband final : public model::InfinibandManagement {
   // After adapters came or went: closes taps of uplinks that are gone, and tells the host.
   void change_uplinks();
   void tell_lost(const std::string& uplink);
+  void tell_trouble(const std::string& why);
   void close_on_thread(std::function<void(HostUplinks&)> close);
   model::ApiResult<model::IbAdapterStatus> status_of(const model::IbAdapter& adapter);
   void tell(const char* type, const std::string& adapter, std::string text) const;

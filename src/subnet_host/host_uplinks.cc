@@ -7,13 +7,14 @@ namespace paravane::subnet_host {
 
 Status HostUplinks::add(subnet::HostAdapter& adapter, subnet::PortNumber port, UplinkTap tap) {
   const std::string name = tap.uplink;
-  std::unique_ptr<HostUplink>& uplink = uplinks_[name];
-  if (!uplink) {
-    uplink = std::make_unique<HostUplink>(name, adapter, port, loop_, clock_,
-                                          [this, name] { on_lost_(name); });
+  auto found = uplinks_.find(name);
+  if (found == uplinks_.end()) {
+    auto made = std::make_unique<HostUplink>(name, adapter, port, loop_, clock_,
+                                             [this, name] { on_lost_(name); });
+    found = uplinks_.emplace(name, std::move(made)).first;
   }
-  Status added = uplink->add(std::move(tap));
-  if (!uplink->has_taps()) uplinks_.erase(name);
+  Status added = found->second->add(std::move(tap));
+  if (!found->second->has_taps()) uplinks_.erase(found);
   return added;
 }
 

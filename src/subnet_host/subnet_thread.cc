@@ -4,13 +4,20 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
+
+#include "base/memory_shortage.h"
 
 namespace paravane::subnet_host {
 
 Result<std::unique_ptr<SubnetThread>> SubnetThread::start(const SubnetThreadConfig& config) {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
-  return std::unique_ptr<SubnetThread>(new SubnetThread(config, std::move(*loop)));
+  try {
+    return std::unique_ptr<SubnetThread>(new SubnetThread(config, std::move(*loop)));
+  } catch (const std::system_error& error) {
+    return fail_by_system(Errc::kIo, "the InfiniBand subnet's thread", error.code().value());
+  }
 }
 
 SubnetThread::SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<EventLoop> loop)
@@ -20,10 +27,13 @@ SubnetThread::SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<Eve
       subnet_(config.host, config.switch_guid, clock_),
       door_(subnet_, *loop_, timers_, clock_),
       uplinks_(*loop_, clock_, config.uplink_lost),
+      on_trouble_(config.trouble),
       thread_([this] { run(); }) {}
 
 SubnetThread::~SubnetThread() {
-  post([this] { stopping_ = true; });
+  // Not by a message: that takes memory.
+  stopping_ = true;
+  loop_->wake();
   thread_.join();
 }
 
@@ -45,21 +55,49 @@ void SubnetThread::open_uplink(const std::string& adapter, subnet::PortNumber po
 
 void SubnetThread::run() {
   ::pthread_setname_np(::pthread_self(), "subnet");
-  bool is_busy = false;
   while (!stopping_) {
-    // The time of a turn is that after the sleep, for what the sockets bring, too.
-    if (!loop_->wait(rest(is_busy))) return;
-    clock_.now = std::chrono::steady_clock::now();
-    if (!loop_->poll(Duration::zero())) return;
-    mailbox_.deliver();
-    timers_.run_due(clock_.now);
-    is_busy = subnet_.turn();
-    uplinks_.on_time(clock_.now);
+    const bool had_memory = take_turn();
+    if (!had_memory) log_.error(clock_.now, "the InfiniBand subnet: out of memory");
+    if (!had_memory || has_trouble_) std::this_thread::sleep_for(kPause);
   }
 }
 
-std::optional<Duration> SubnetThread::rest(bool is_busy) {
-  if (is_busy || mailbox_.waiting()) return Duration::zero();
+// Each part on its own, so that one that fails again and again does not hold up the others.
+bool SubnetThread::take_turn() {
+  bool had_memory = runs_in_memory([this] {
+    Status polled = loop_->wait(rest());
+    // The time of a turn is that after the sleep, for what the sockets bring, too.
+    clock_.now = std::chrono::steady_clock::now();
+    if (polled) {
+      if (auto ran = loop_->poll(Duration::zero()); !ran) polled = std::unexpected(ran.error());
+    }
+    note(polled);
+  });
+  const auto take_part = [&had_memory](auto&& act) {
+    if (!runs_in_memory(act)) had_memory = false;
+  };
+  if (mailbox_.deliver() != 0) had_memory = false;
+  take_part([this] { timers_.run_due(clock_.now); });
+  is_busy_ = true;  // as long as it is not known better
+  take_part([this] { is_busy_ = subnet_.turn(); });
+  take_part([this] { uplinks_.on_time(clock_.now); });
+  return had_memory;
+}
+
+// Without its loop the thread hears no program and no uplink, but goes on to serve messages.
+void SubnetThread::note(const Status& polled) {
+  if (polled) {
+    has_trouble_ = false;
+    return;
+  }
+  log_.error(clock_.now, "the InfiniBand subnet cannot wait for its sockets: {}",
+             polled.error().message);
+  if (!has_trouble_ && on_trouble_) on_trouble_(polled.error().message);
+  has_trouble_ = true;
+}
+
+std::optional<Duration> SubnetThread::rest() {
+  if (is_busy_ || mailbox_.waiting()) return Duration::zero();
   const Instant next =
       std::min({timers_.next_deadline(), subnet_.next_deadline(), uplinks_.next_deadline()});
   if (next == kNever) return std::nullopt;

@@ -4,10 +4,14 @@
 // It sleeps until a packet, a program at the door, a message or a deadline needs it, and it never
 // touches what the worker owns: an RDMA guest's work does not wait for it.
 //
+// A lack of memory costs what is under way, a packet or a program's message, and is logged. So is
+// an error of its event loop, of which it tells: the thread goes on, with a pause in each turn.
+//
 // post() and ask() may be called from any thread; what they are given runs on this one.
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,11 +37,14 @@ struct SubnetThreadConfig {
   std::uint64_t switch_guid = 0;
   // A tap of this IPoIB uplink is gone. Called from the subnet's thread.
   std::function<void(const std::string& uplink)> uplink_lost{};
+  // The thread cannot wait for its sockets any more, and why. Called from the subnet's thread, once
+  // until it can again.
+  std::function<void(const std::string& why)> trouble{};
 };
 
 class SubnetThread {
  public:
-  // The thread runs from here on. Errors: kIo.
+  // The thread runs from here on. Errors: kIo (also: there can be no more threads).
   static Result<std::unique_ptr<SubnetThread>> start(const SubnetThreadConfig& config);
   // Ends the thread, and with it the subnet.
   ~SubnetThread();
@@ -63,11 +70,15 @@ class SubnetThread {
 
  private:
   static constexpr std::chrono::milliseconds kAskLimit{5000};
+  static constexpr std::chrono::milliseconds kPause{20};  // after a turn that failed
 
   SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<EventLoop> loop);
   void run();
+  // False: memory was lacking for a part of it.
+  bool take_turn();
+  void note(const Status& polled);
   // How long to sleep; zero: not at all.
-  std::optional<Duration> rest(bool is_busy);
+  std::optional<Duration> rest();
 
   std::unique_ptr<EventLoop> loop_;
   Mailbox mailbox_;
@@ -76,9 +87,12 @@ class SubnetThread {
   subnet::Subnet subnet_;
   umad::UmadDoor door_;
   HostUplinks uplinks_;
+  const std::function<void(const std::string& why)> on_trouble_;
   LimitedLog log_;
-  bool stopping_ = false;  // its own thread
-  std::thread thread_;     // last: starts when everything else is there
+  bool is_busy_ = false;
+  bool has_trouble_ = false;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;  // last: starts when everything else is there
 };
 
 }  // namespace paravane::subnet_host

@@ -42,7 +42,7 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) {
 
 }  // namespace
 
-ScarceMemory::ScarceMemory(std::uint64_t number) {
+ScarceMemory::ScarceMemory(std::uint64_t number) : number_(number) {
   left = static_cast<std::int64_t>(number) - 1;
   is_scarce = true;
 }
@@ -53,6 +53,10 @@ ScarceMemory::~ScarceMemory() {
 
 bool ScarceMemory::has_failed() const {
   return left < 0;
+}
+
+std::uint64_t ScarceMemory::seen() const {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(number_) - 1 - left);
 }
 
 }  // namespace paravane

@@ -20,6 +20,11 @@ class ScarceMemory {
 
   // There were so many.
   bool has_failed() const;
+  // How many there have been.
+  std::uint64_t seen() const;
+
+ private:
+  const std::uint64_t number_;
 };
 
 }  // namespace paravane

@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "umad/adapter_answers.h"
 
 namespace paravane::umad {
@@ -55,7 +57,11 @@ void ControlLine::on_ready() {
     return;
   }
   std::memcpy(&question, buffer.data(), sizeof question);
-  if (!answer(question)) on_end_();
+  bool stays = false;
+  const bool had_memory = runs_in_memory([&] { stays = answer(question); });
+  if (!had_memory) stays = say(Outcome::kNoRoom);  // nothing was done: an answer comes last
+  if (!stays) on_end_();
+  if (!had_memory) throw std::bad_alloc();
 }
 
 bool ControlLine::answer(const Question& question) {

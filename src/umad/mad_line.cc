@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "wire/infiniband/mad.h"
 
 namespace paravane::umad {
@@ -142,27 +144,56 @@ bool MadLine::take(std::span<const std::byte> message) {
   const std::span<const std::byte> bytes = message.subspan(sizeof part);
   const std::size_t total = part.total.get();
   const std::size_t offset = part.offset.get();
-  if (total == 0 || total > kMostMad || offset != growing_.size() || bytes.empty() ||
+  const bool follows = offset == arrived_ && (offset == 0 || total == growing_total_);
+  if (total == 0 || total > kMostMad || !follows || bytes.empty() ||
       bytes.size() > std::min(kMostPart, total - std::min(total, offset)))
     return false;
-  if (bytes.size() == total) {
+  if (bytes.size() == total)
     send_on(part, bytes);
-    return true;
-  }
-  growing_.insert(growing_.end(), bytes.begin(), bytes.end());
-  if (growing_.size() == total) send_on(part, std::exchange(growing_, {}));
+  else
+    grow(part, bytes);
   return true;
+}
+
+void MadLine::grow(const MadPart& part, std::span<const std::byte> bytes) {
+  growing_total_ = part.total.get();
+  arrived_ += bytes.size();
+  const bool is_last = arrived_ == growing_total_;
+  if (arrived_ == bytes.size()) {
+    is_growing_lost_ = !runs_in_memory([this] { growing_.reserve(growing_total_); });
+    if (is_growing_lost_) {
+      tell_not_sent(part, bytes);
+      throw std::bad_alloc();
+    }
+  }
+  if (is_last) arrived_ = 0;
+  if (is_growing_lost_) return;
+  growing_.insert(growing_.end(), bytes.begin(), bytes.end());
+  if (is_last) send_on(part, std::exchange(growing_, {}));
+}
+
+bool MadLine::has_agent(std::uint32_t number) const {
+  return number < agents_.size() && agents_[number] != AgentId::kNone;
 }
 
 void MadLine::send_on(const MadPart& part, std::span<const std::byte> mad) {
   const std::uint32_t number = part.agent.get();
-  if (number >= agents_.size() || agents_[number] == AgentId::kNone) return;
+  if (!has_agent(number)) return;
   const auto timeout = std::min(std::chrono::milliseconds(part.timeout_ms.get()), kLongestWait);
   const unsigned retries = std::min(part.retries.get(), kMostRetries);
-  const subnet::MadAddress to = address_of(part.address);
-  // What the port refuses is as lost as if the subnet had lost it.
-  const auto sent = port_.send(agents_[number], to, mad, timeout, retries, clock_.now);
-  if (!sent && timeout > std::chrono::milliseconds::zero()) queue(number, ETIMEDOUT, to, mad);
+  bool is_sent = false;
+  const bool had_memory = runs_in_memory([&] {
+    const subnet::MadAddress to = address_of(part.address);
+    is_sent = port_.send(agents_[number], to, mad, timeout, retries, clock_.now).has_value();
+  });
+  if (!is_sent) tell_not_sent(part, mad);
+  if (!had_memory) throw std::bad_alloc();
+}
+
+// What the port refuses is as lost as if the subnet had lost it.
+void MadLine::tell_not_sent(const MadPart& part, std::span<const std::byte> mad) {
+  if (has_agent(part.agent.get()) && part.timeout_ms.get() != 0)
+    queue(part.agent.get(), ETIMEDOUT, address_of(part.address), mad);
 }
 
 // ---- To the program ----
@@ -185,6 +216,9 @@ void MadLine::queue(std::uint32_t number, std::uint32_t status, const subnet::Ma
     ++dropped_;
     return;
   }
+  // All of its parts or none.
+  std::list<std::vector<std::byte>> messages;
+  std::size_t message_bytes = 0;
   MadPart part;
   part.agent.set(number);
   part.status.set(status);
@@ -196,9 +230,11 @@ void MadLine::queue(std::uint32_t number, std::uint32_t status, const subnet::Ma
     std::vector<std::byte> message(sizeof part + bytes.size());
     std::memcpy(message.data(), &part, sizeof part);
     std::ranges::copy(bytes, message.begin() + sizeof part);
-    waiting_bytes_ += message.size();
-    waiting_.push_back(std::move(message));
+    message_bytes += message.size();
+    messages.push_back(std::move(message));
   }
+  waiting_bytes_ += message_bytes;
+  waiting_.splice(waiting_.end(), messages);
   flush();
 }
 

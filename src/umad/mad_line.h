@@ -3,7 +3,9 @@
 //
 // The program is a stranger. What it sends is checked and handed to the port; what arrives for it
 // waits here when its socket is full, within a bound, and is dropped and counted above that, as a
-// kernel does for a program that does not read.
+// kernel does for a program that does not read. Where memory lacks, std::bad_alloc is thrown and
+// costs the message under way; a program that waits for an answer to it is told that none came, as
+// long as there is memory for that.
 //
 // The subnet's thread only.
 
@@ -12,8 +14,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <vector>
 
 #include "base/event_loop.h"
@@ -53,6 +55,9 @@ class MadLine final : private subnet::MadAgent {
   // False: the line has ended.
   bool read_message();
   bool take(std::span<const std::byte> message);
+  void grow(const MadPart& part, std::span<const std::byte> bytes);
+  bool has_agent(std::uint32_t number) const;
+  void tell_not_sent(const MadPart& part, std::span<const std::byte> mad);
   void send_on(const MadPart& first, std::span<const std::byte> mad);
   void queue(std::uint32_t number, std::uint32_t status, const subnet::MadAddress& address,
              std::span<const std::byte> mad);
@@ -73,8 +78,12 @@ class MadLine final : private subnet::MadAgent {
   const std::function<void()> on_end_;
   std::array<subnet::AgentId, kMostAgents> agents_{};
   bool is_manager_ = false;
-  std::vector<std::byte> growing_;  // a long MAD of which parts have come
-  std::deque<std::vector<std::byte>> waiting_;
+  // A long MAD of which parts have come.
+  std::vector<std::byte> growing_;
+  std::size_t growing_total_ = 0;
+  std::size_t arrived_ = 0;       // bytes of it
+  bool is_growing_lost_ = false;  // it found no memory: the rest of it is passed over
+  std::list<std::vector<std::byte>> waiting_;
   std::size_t waiting_bytes_ = 0;
   bool waits_for_room_ = false;
   std::uint64_t dropped_ = 0;

@@ -25,10 +25,11 @@ void UmadDoor::forget(const subnet::HostAdapter& adapter) {
 
 void UmadDoor::on_client(UniqueFd client) {
   if (lines_.size() >= kMostConnections) return;
-  const auto place = lines_.insert(lines_.end(), nullptr);
+  std::list<std::unique_ptr<ControlLine>> made(1);
+  const auto place = made.begin();
   *place = std::make_unique<ControlLine>(std::move(client), subnet_, room_, loop_, clock_,
                                          [this, place] { lines_.erase(place); });
-  if (!(*place)->watch()) lines_.erase(place);
+  if ((*place)->watch()) lines_.splice(lines_.end(), made);
 }
 
 }  // namespace paravane::umad
