@@ -4,14 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <utility>
 #include <vector>
 
-#include "subnet/segment_test.h"
-#include "testing/bare_node.h"
+#include "subnet/mad_layer_test.h"
 #include "testing/management_datagrams.h"
-#include "wire/roce/header_at.h"
 
 namespace paravane::subnet {
 namespace {
@@ -32,112 +28,7 @@ using wire::infiniband::kMadBytes;
 using wire::infiniband::MadHeader;
 using wire::infiniband::PerformancePacket;
 
-constexpr std::uint16_t kPeerLid = 0x31;
 constexpr std::uint8_t kVendorClass = 0x32;
-
-AgentWish wish_for(std::uint8_t a_class, std::initializer_list<std::uint8_t> methods = {},
-                   std::uint32_t oui = 0) {
-  AgentWish wish{.management_class = a_class, .class_version = 1, .oui = oui};
-  for (const std::uint8_t one : methods) wish.methods[one / 64] |= std::uint64_t{1} << (one % 64);
-  return wish;
-}
-
-class HeardMads : public MadAgent {
- public:
-  struct One {
-    AgentId agent;
-    MadAddress address;
-    std::vector<std::byte> mad;
-    MadHeader header() const {
-      MadHeader header;
-      std::memcpy(&header, mad.data(), sizeof header);
-      return header;
-    }
-  };
-  void on_mad(AgentId agent, const MadAddress& from, std::span<const std::byte> mad) override {
-    heard.push_back({agent, from, {mad.begin(), mad.end()}});
-    if (then) then();
-  }
-  void on_no_answer(AgentId agent, const MadAddress& to, std::span<const std::byte> mad) override {
-    unanswered.push_back({agent, to, {mad.begin(), mad.end()}});
-    if (then) then();
-  }
-  std::vector<One> heard;
-  std::vector<One> unanswered;
-  std::function<void()> then;
-};
-
-class SentMads : public MadLayer::Outlet {
- public:
-  struct One {
-    DatagramHeaders headers;
-    PerformancePacket mad;  // of whatever class
-    Smp smp() const { return std::bit_cast<Smp>(mad); }
-  };
-  void send(const DatagramHeaders& headers, std::span<const std::byte, kMadBytes> mad) override {
-    One one{.headers = headers, .mad = {}};
-    std::memcpy(&one.mad, mad.data(), sizeof one.mad);
-    sent.push_back(one);
-  }
-  void on_manager_change() override { ++manager_changes; }
-  std::vector<One> sent;
-  unsigned manager_changes = 0;
-};
-
-class MadLayerTest : public testing::Test {
- protected:
-  MadLayerTest() {
-    wire::infiniband::PortInfo info = port_.info();
-    info.speed_supported_state &= 0xF0;
-    info.physical_state_default &= 0x0F;
-    info.lid.set(0x20);
-    info.master_lid.set(kPeerLid);
-    EXPECT_EQ(port_.set_info(info), 0);
-  }
-
-  AgentId registered(const AgentWish& wish) {
-    const auto made = layer_.register_agent(wish, agent_);
-    EXPECT_TRUE(made.has_value());
-    return made.value_or(AgentId::kNone);
-  }
-  static PerformancePacket mad_with(std::uint8_t a_class, std::uint8_t a_method,
-                                    std::uint64_t transaction = 1) {
-    PerformancePacket mad;
-    mad.header.management_class = a_class;
-    mad.header.method = a_method;
-    mad.header.transaction.set(transaction);
-    mad.data[5] = std::byte{77};
-    return mad;
-  }
-  template <typename Mad>
-  std::expected<void, SendRefusal> send(AgentId agent, const Mad& mad, Duration timeout = {},
-                                        unsigned retries = 0, std::uint16_t lid = kPeerLid) {
-    return layer_.send(agent, {.lid = lid, .qp = 1}, fake::mad_bytes(mad), timeout, retries,
-                       clock_.now);
-  }
-  static DatagramHeaders from_peer() { return fake::service_headers(kPeerLid, 0x20); }
-  template <typename Mad>
-  void arrive(const Mad& mad, const DatagramHeaders& headers = from_peer()) {
-    layer_.on_service_packet({.headers = headers, .payload = fake::mad_bytes(mad)});
-  }
-  void arrive_smp(const Smp& smp) {
-    layer_.on_subnet_packet({.headers = {.source = kPeerLid, .destination = 0x20, .lane = 15},
-                             .payload = fake::mad_bytes(smp)});
-  }
-  // The last that was sent, as it comes back.
-  PerformancePacket answer_to_last() const {
-    PerformancePacket answer = outlet_.sent.back().mad;
-    answer.header.method |= method::kResponse;
-    return answer;
-  }
-
-  TurnClock clock_{Instant(1h)};
-  fake::BareNode node_{wire::infiniband::NodeType::kChannelAdapter, 1};
-  Port& port_ = *node_.port(1);
-  SentMads outlet_;
-  HeardMads agent_;
-  MadLayer layer_{node_, port_, outlet_, clock_};
-};
 
 // ---- Registration ----
 
@@ -622,61 +513,6 @@ TEST_F(MadLayerTest, APortHasAManagerWhileAnyRuns) {
   layer_.set_manager(false);
   EXPECT_FALSE(has_one());
   EXPECT_EQ(outlet_.manager_changes, 2u);
-}
-
-// ---- Long MADs; their rules are tested with SegmentTable ----
-
-// A MAD that says it is to be sent in segments.
-std::vector<std::byte> long_request(std::uint64_t transaction) {
-  std::vector<std::byte> mad =
-      long_mad(5000, {.transaction = transaction, .method = method::kGetTable});
-  auto segments = wire::roce::header_at<wire::infiniband::SegmentHeader>(
-      mad, wire::infiniband::kSegmentHeaderAt);
-  segments.version = wire::infiniband::kSegmentVersion;
-  segments.type = wire::infiniband::SegmentType::kData;
-  segments.set_flags(wire::infiniband::kSegmentActive);
-  std::memcpy(mad.data() + wire::infiniband::kSegmentHeaderAt, &segments, sizeof segments);
-  return mad;
-}
-
-TEST_F(MadLayerTest, ALongMadThatIsRefusedIsNotWaitedFor) {
-  AgentWish wish = wish_for(management_class::kSubnetAdministration, {});
-  wish.class_version = 2;
-  wish.joins_segments = true;
-  const AgentId agent = registered(wish);
-  const MadAddress to{.lid = kPeerLid, .qp = 1};
-  std::size_t sent = 0;
-  while (sent < 200 &&
-         layer_.send(agent, to, long_request(sent + 1), 1s, 0, clock_.now).has_value())
-    ++sent;
-  ASSERT_LT(sent, 200u);
-  layer_.on_time(clock_.now + 2s);
-  EXPECT_EQ(agent_.unanswered.size(), sent);
-}
-
-TEST_F(MadLayerTest, AnAgentThatHasThemJoinedSendsAndGetsLongMads) {
-  AgentWish wish = wish_for(management_class::kSubnetAdministration, {method::kGetTable});
-  wish.class_version = 2;
-  wish.joins_segments = true;
-  const AgentId agent = registered(wish);
-  fake::BareNode peer_node(wire::infiniband::NodeType::kChannelAdapter, 1);
-  SentMads from_peer_layer;
-  HeardMads peer_agent;
-  MadLayer peer(peer_node, *peer_node.port(1), from_peer_layer, clock_);
-  ASSERT_TRUE(peer.register_agent(wish, peer_agent).has_value());
-
-  const std::vector<std::byte> mad = long_request(1);
-  ASSERT_TRUE(layer_.send(agent, {.lid = kPeerLid, .qp = 1}, mad, 1s, 0, clock_.now).has_value());
-  for (int round = 0; round < 100 && !(outlet_.sent.empty() && from_peer_layer.sent.empty());
-       ++round) {
-    for (const SentMads::One& one : std::exchange(outlet_.sent, {}))
-      peer.on_service_packet(
-          {.headers = fake::service_headers(0x20, kPeerLid), .payload = fake::mad_bytes(one.mad)});
-    for (const SentMads::One& one : std::exchange(from_peer_layer.sent, {})) arrive(one.mad);
-  }
-  ASSERT_EQ(peer_agent.heard.size(), 1u);
-  EXPECT_EQ(peer_agent.heard[0].mad.size(), mad.size());
-  EXPECT_TRUE(std::equal(mad.begin() + 56, mad.end(), peer_agent.heard[0].mad.begin() + 56));
 }
 
 }  // namespace
