@@ -37,8 +37,10 @@ void put_details(const Details& details, Notice& notice) {
 
 class HostAdapter::Attachment final : public MadLayer::Outlet {
  public:
-  Attachment(HostAdapter& adapter, Port& port)
-      : adapter_(adapter), port_(port), mads_(adapter, port, *this, adapter.clock_) {}
+  Attachment(HostAdapter& adapter, Port& port, SegmentRoom* room)
+      : adapter_(adapter),
+        port_(port),
+        mads_(adapter, port, *this, adapter.clock_, room) {}
 
   Port& port() { return port_; }
   MadLayer& mads() { return mads_; }
@@ -273,7 +275,8 @@ void HostAdapter::Attachment::on_time(Instant now) {
 // ---- The adapter ----
 
 HostAdapter::HostAdapter(std::string name, const AdapterModel& model, std::uint64_t guid,
-                         std::string description, PacketQueue& queue, const TurnClock& clock)
+                         std::string description, PacketQueue& queue, const TurnClock& clock,
+                         SegmentRoom* room)
     : Node({.type = wire::infiniband::NodeType::kChannelAdapter,
             .guid = guid,
             .system_guid = guid,
@@ -291,7 +294,7 @@ HostAdapter::HostAdapter(std::string name, const AdapterModel& model, std::uint6
                                   .capabilities = kPortCapabilities,
                                   .guid = guid + number};
     ports_.push_back(std::make_unique<Port>(number, abilities, *this));
-    attachments_.push_back(std::make_unique<Attachment>(*this, *ports_.back()));
+    attachments_.push_back(std::make_unique<Attachment>(*this, *ports_.back(), room));
   }
 }
 

@@ -35,9 +35,11 @@ class PortUser {
 class HostAdapter final : public Node, public PacketReceiver {
  public:
   // `model` and the GUIDs (node, then one for each port) make the adapter; it sends into ends that
-  // are attached later. `queue` and `clock` outlive us.
+  // are attached later. `queue`, `clock` and `room` outlive us. `room`: of the long MADs of
+  // all ports of the subnet; nullptr: there is no such bound.
   HostAdapter(std::string name, const AdapterModel& model, std::uint64_t guid,
-              std::string description, PacketQueue& queue, const TurnClock& clock);
+              std::string description, PacketQueue& queue, const TurnClock& clock,
+              SegmentRoom* room = nullptr);
   ~HostAdapter() override;
 
   const std::string& name() const { return name_; }

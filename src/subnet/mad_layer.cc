@@ -70,13 +70,14 @@ bool collide(const AgentWish& one, const AgentWish& other) {
 
 }  // namespace
 
-MadLayer::MadLayer(Node& node, Port& port, Outlet& outlet, const TurnClock& clock)
+MadLayer::MadLayer(Node& node, Port& port, Outlet& outlet, const TurnClock& clock,
+                   SegmentRoom* room)
     : port_(port),
       outlet_(outlet),
       clock_(clock),
       subnet_(node, *this),
       performance_(node),
-      segments_(*this) {}
+      segments_(*this, {}, room) {}
 
 // ---- Packets ----
 
@@ -100,18 +101,15 @@ void MadLayer::on_service_packet(const Datagram& packet) {
     transmit(from, std::bit_cast<Mad>(answer));
     return;
   }
-  if (wire::infiniband::is_segment(mad) && is_joined_for(receiver_of(mad))) {
+  const auto receiver = agents_.find(receiver_of(mad));
+  if (wire::infiniband::is_segment(mad) && receiver != agents_.end() &&
+      receiver->second.wish.joins_segments) {
     Mad copy;
     std::ranges::copy(mad, copy.begin());
-    segments_.on_packet(from, copy, clock_.now);
+    segments_.on_packet(from, copy, clock_.now, receiver->second.program);
     return;
   }
   dispatch(from, mad);
-}
-
-bool MadLayer::is_joined_for(AgentId agent) const {
-  const auto found = agents_.find(agent);
-  return found != agents_.end() && found->second.wish.joins_segments;
 }
 
 void MadLayer::dispatch(const MadAddress& from, std::span<const std::byte> mad) {
@@ -237,8 +235,14 @@ std::expected<AgentId, AgentRefusal> MadLayer::register_agent(const AgentWish& a
   if (is_taken) return std::unexpected(AgentRefusal::kTaken);
   while (next_agent_ == 0 || agents_.contains(AgentId{next_agent_})) ++next_agent_;
   const AgentId id{next_agent_++};
-  agents_.emplace(id, Registration{.wish = wish, .agent = &agent});
+  agents_.emplace(id, Registration{.wish = wish, .agent = &agent, .program = program_of(agent)});
   return id;
+}
+
+std::uint64_t MadLayer::program_of(const MadAgent& agent) {
+  const auto found = std::ranges::find_if(
+      agents_, [&agent](const auto& entry) { return entry.second.agent == &agent; });
+  return found != agents_.end() ? found->second.program : next_program_++;
 }
 
 void MadLayer::unregister(AgentId agent) {
@@ -262,6 +266,8 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
     return std::unexpected(SendRefusal::kBadClass);
   const bool is_long = is_cut(found->second.wish, mad);
   if (mad.size() > kMadBytes && !is_long) return std::unexpected(SendRefusal::kLength);
+  // It would be kept and sent again for a minute, for nothing.
+  if (is_long && !port_.sends_data()) return std::unexpected(SendRefusal::kNotActive);
   // A short one is filled up.
   std::vector<std::byte> copy(mad.begin(), mad.end());
   if (!is_long) copy.resize(kMadBytes);
@@ -286,7 +292,8 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
   const bool had_memory = runs_in_memory([&] {
     if (is_long) {
       const std::uint64_t tag = std::to_underlying(agent);
-      is_taken = segments_.send(to, std::move(copy), tag, {}, now).has_value();
+      is_taken =
+          segments_.send(to, std::move(copy), tag, {}, now, found->second.program).has_value();
     } else {
       Mad whole;
       std::ranges::copy(copy, whole.begin());

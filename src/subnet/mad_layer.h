@@ -34,8 +34,9 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
     virtual void on_manager_change() = 0;
   };
 
-  // All outlive us.
-  MadLayer(Node& node, Port& port, Outlet& outlet, const TurnClock& clock);
+  // All outlive us. `room`: of all ports of the subnet; nullptr: there is no such bound.
+  MadLayer(Node& node, Port& port, Outlet& outlet, const TurnClock& clock,
+           SegmentRoom* room = nullptr);
 
   // ---- Packets: to queue pair 0, and 1; anything else than a MAD is dropped ----
   void on_subnet_packet(const wire::infiniband::Datagram& packet);
@@ -65,6 +66,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   struct Registration {
     AgentWish wish;
     MadAgent* agent;
+    std::uint64_t program;  // the same for all that one MadAgent has registered
   };
   using Mad = wire::infiniband::MadBytes;
 
@@ -85,7 +87,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   void answer_for_none(const MadAddress& from, std::span<const std::byte> mad);
   // kNone: no agent wants it.
   AgentId receiver_of(std::span<const std::byte> mad) const;
-  bool is_joined_for(AgentId agent) const;
+  std::uint64_t program_of(const MadAgent& agent);
 
   Port& port_;
   Outlet& outlet_;
@@ -94,6 +96,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   PerformanceAgent performance_;
   std::map<AgentId, Registration> agents_;
   std::uint32_t next_agent_ = 1;
+  std::uint64_t next_program_ = 1;
   unsigned managers_ = 0;
   AskedMads asked_;
   SegmentTable segments_;

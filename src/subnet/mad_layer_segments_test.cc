@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,49 @@ std::vector<std::byte> long_request(std::uint64_t transaction) {
   segments.set_flags(wire::infiniband::kSegmentActive);
   std::memcpy(mad.data() + wire::infiniband::kSegmentHeaderAt, &segments, sizeof segments);
   return mad;
+}
+
+TEST_F(MadLayerTest, ALongMadIsRefusedWhileThePortDoesNotSend) {
+  AgentWish wish = wish_for(management_class::kSubnetAdministration, {});
+  wish.class_version = 2;
+  wish.joins_segments = true;
+  const AgentId agent = registered(wish);
+  const MadAddress to{.lid = kPeerLid, .qp = 1};
+  port_.link_down();
+  const auto refused = layer_.send(agent, to, long_request(1), 1s, 0, clock_.now);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error(), SendRefusal::kNotActive);
+  EXPECT_EQ(layer_.next_deadline(), kNever);
+  ASSERT_TRUE(fake::set_port_active(port_));
+  EXPECT_TRUE(layer_.send(agent, to, long_request(1), 1s, 0, clock_.now).has_value());
+}
+
+// Agents of one program share its bytes.
+TEST_F(MadLayerTest, BytesOfLongMadsAreThoseOfAProgram) {
+  AgentWish wish = wish_for(management_class::kSubnetAdministration, {});
+  wish.class_version = 2;
+  wish.joins_segments = true;
+  const AgentId first = registered(wish);
+  const AgentId second = registered(wish);
+  HeardMads stranger;
+  const AgentId other = layer_.register_agent(wish, stranger).value();
+  constexpr std::size_t kMegabyte = 1'000'000;
+  const auto send = [&](AgentId agent, std::uint16_t lid, std::uint64_t transaction) {
+    std::vector<std::byte> mad = long_request(transaction);
+    mad.resize(kMegabyte);
+    const auto sent = layer_.send(agent, {.lid = lid, .qp = 1}, mad, {}, 0, clock_.now);
+    return sent ? std::nullopt : std::optional(sent.error());
+  };
+  const std::size_t room = SegmentLimits{}.bytes_of_program / kMegabyte;
+  for (std::size_t i = 0; i < room; ++i) {
+    const auto lid = static_cast<std::uint16_t>(0x100 + i);
+    EXPECT_TRUE(send(i % 2 == 0 ? first : second, lid, i) == std::nullopt);
+  }
+  EXPECT_EQ(send(first, 0x200, 100), SendRefusal::kNoRoom);
+  EXPECT_EQ(send(second, 0x200, 101), SendRefusal::kNoRoom);
+  EXPECT_EQ(send(other, 0x200, 102), std::nullopt);
+  layer_.unregister(first);
+  EXPECT_EQ(send(second, 0x200, 103), std::nullopt);
 }
 
 TEST_F(MadLayerTest, ALongMadThatIsRefusedIsNotWaitedFor) {

@@ -73,6 +73,7 @@ class SentMads : public MadLayer::Outlet {
 class MadLayerTest : public testing::Test {
  protected:
   MadLayerTest() {
+    EXPECT_TRUE(fake::set_port_active(port_));
     wire::infiniband::PortInfo info = port_.info();
     info.speed_supported_state &= 0xF0;
     info.physical_state_default &= 0x0F;

@@ -23,7 +23,19 @@ SegmentState transfer_state(const Machines& machine) {
   return std::visit([](const auto& one) { return one.state(); }, machine);
 }
 
+template <typename Usages>
+void drop_if_empty(Usages& usages, const typename Usages::key_type& key) {
+  const auto found = usages.find(key);
+  if (found != usages.end() && found->second.transfers == 0) usages.erase(found);
+}
+
 }  // namespace
+
+SegmentTable::~SegmentTable() {
+  if (room_ == nullptr) return;
+  for (const Direction direction : {kReceives, kSends})
+    room_->change(direction, used_[direction].bytes, 0);
+}
 
 SegmentTable::Key SegmentTable::key_of(const MadAddress& peer, const MadHeader& header,
                                        Direction direction) {
@@ -40,7 +52,7 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
                                                        std::vector<std::byte> mad,
                                                        std::uint64_t tag,
                                                        const SegmentSender::Options& options,
-                                                       Instant now) {
+                                                       Instant now, std::uint64_t program) {
   if (!SegmentSender::can_send(mad)) return std::unexpected(SegmentRefusal::kNoSegments);
   if (mad.size() > limits_.bytes_of_mad) return std::unexpected(SegmentRefusal::kTooLong);
   MadHeader header;
@@ -52,7 +64,7 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
     }
     erase(old);
   }
-  if (has_too_many_bytes(key, mad.size()) || !make_room(to.lid, kSends)) {
+  if (has_too_many_bytes(key, program, mad.size()) || !make_room(to.lid, kSends)) {
     return std::unexpected(SegmentRefusal::kNoRoom);
   }
   SegmentSender::Options chosen = options;
@@ -63,8 +75,10 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
   if (const auto question = transfers_.find(asked); question != transfers_.end()) {
     chosen.first_window = std::get<SegmentReceiver>(question->second.machine).answer_window();
   }
-  const auto at =
-      insert(key, {.peer = to, .tag = tag, .machine = SegmentSender(std::move(mad), chosen)});
+  const auto at = insert(key, {.peer = to,
+                               .tag = tag,
+                               .program = program,
+                               .machine = SegmentSender(std::move(mad), chosen)});
   const bool had_memory = runs_in_memory(
       [&] { drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); }); });
   if (had_memory) return {};
@@ -73,15 +87,23 @@ std::expected<void, SegmentRefusal> SegmentTable::send(const MadAddress& to,
 }
 
 SegmentTable::Transfers::iterator SegmentTable::insert(const Key& key, Transfer transfer) {
-  const auto peer = used_by_peer_.try_emplace({key.lid, key.direction}).first;
+  const std::pair peer(key.lid, key.direction);
+  const std::pair program(transfer.program, key.direction);
   Transfers::iterator at;
-  if (!runs_in_memory([&] { at = transfers_.try_emplace(key, std::move(transfer)).first; })) {
-    if (peer->second.transfers == 0) used_by_peer_.erase(peer);
-    throw std::bad_alloc();
+  const bool had_memory = runs_in_memory([&] {
+    used_by_peer_.try_emplace(peer);
+    used_by_program_.try_emplace(program);
+    at = transfers_.try_emplace(key, std::move(transfer)).first;
+  });
+  if (had_memory) {
+    for (Usage* usage :
+         {&used_[key.direction], &used_by_peer_.at(peer), &used_by_program_.at(program)})
+      ++usage->transfers;
+    return at;
   }
-  ++used_[key.direction].transfers;
-  ++peer->second.transfers;
-  return at;
+  drop_if_empty(used_by_peer_, peer);
+  drop_if_empty(used_by_program_, program);
+  throw std::bad_alloc();
 }
 
 void SegmentTable::forget(std::uint64_t tag) {
@@ -91,7 +113,8 @@ void SegmentTable::forget(std::uint64_t tag) {
   }
 }
 
-bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instant now) {
+bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instant now,
+                             std::uint64_t program) {
   if (!wire::infiniband::is_segment(mad)) return false;
   const auto give = [this, &mad, now](Transfers::iterator at) {
     drive(at, [&mad, now](auto& machine, MadList& out) { machine.on_packet(mad, now, out); });
@@ -102,7 +125,7 @@ bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instan
   const auto received = transfers_.find(key_of(from, header, kReceives));
   if (segment.version == wire::infiniband::kSegmentVersion && segment.type == SegmentType::kData) {
     if (received != transfers_.end()) return give(received);
-    start(from, mad, now);
+    start(from, mad, now, program);
     return true;
   }
   // Mostly of the receiver of what is sent, whose method is that of the other direction; but a
@@ -118,7 +141,8 @@ bool SegmentTable::on_packet(const MadAddress& from, const MadBytes& mad, Instan
   return true;
 }
 
-void SegmentTable::start(const MadAddress& from, const MadBytes& mad, Instant now) {
+void SegmentTable::start(const MadAddress& from, const MadBytes& mad, Instant now,
+                         std::uint64_t program) {
   if (const auto fault = SegmentReceiver::fault_of(mad)) {
     return owner_.on_transmit(from, answer_to_segment(mad, SegmentType::kAbort, *fault));
   }
@@ -129,7 +153,8 @@ void SegmentTable::start(const MadAddress& from, const MadBytes& mad, Instant no
   }
   const Key key = key_of(from, wire::infiniband::mad_header_of(mad), kReceives);
   const SegmentReceiver::Options options{.most_bytes = limits_.bytes_of_mad};
-  const auto at = insert(key, {.peer = from, .machine = SegmentReceiver(mad, options)});
+  const auto at =
+      insert(key, {.peer = from, .program = program, .machine = SegmentReceiver(mad, options)});
   drive(at, [now](auto& machine, MadList& out) { machine.begin(now, out); });
 }
 
@@ -165,7 +190,7 @@ void SegmentTable::settle(Transfers::iterator at, Outcome& outcome) {
   auto* receiver = std::get_if<SegmentReceiver>(&transfer.machine);
   account(at);
   if (receiver != nullptr && receiver->state() == SegmentState::kRunning &&
-      has_too_many_bytes(at->first, 0)) {
+      has_too_many_bytes(at->first, transfer.program, 0)) {
     receiver->stop(outcome.out);
   }
   outcome.state = transfer_state(transfer.machine);
@@ -238,11 +263,24 @@ bool SegmentTable::forget_finished_of(std::uint16_t lid, Direction direction) {
   return true;
 }
 
-bool SegmentTable::has_too_many_bytes(const Key& key, std::size_t more) const {
+bool SegmentTable::has_too_many_bytes(const Key& key, std::uint64_t program,
+                                      std::size_t more) const {
   const auto peer = used_by_peer_.find({key.lid, key.direction});
   const std::size_t of_peer = peer == used_by_peer_.end() ? 0 : peer->second.bytes;
-  return of_peer + more > limits_.bytes_of_peer ||
-         used_[key.direction].bytes + more > limits_.bytes;
+  const auto its = used_by_program_.find({program, key.direction});
+  const std::size_t of_program = its == used_by_program_.end() ? 0 : its->second.bytes;
+  return of_peer + more > limits_.bytes_of_peer || of_program + more > limits_.bytes_of_program ||
+         used_[key.direction].bytes + more > limits_.bytes ||
+         (room_ != nullptr && !room_->has(key.direction, more));
+}
+
+void SegmentTable::change_bytes(Transfers::iterator at, std::size_t bytes) {
+  const Key& key = at->first;
+  const std::size_t before = std::exchange(at->second.bytes, bytes);
+  for (Usage* usage : {&used_[key.direction], &used_by_peer_.at({key.lid, key.direction}),
+                       &used_by_program_.at({at->second.program, key.direction})})
+    usage->bytes += bytes - before;
+  if (room_ != nullptr) room_->change(key.direction, before, bytes);
 }
 
 void SegmentTable::account(Transfers::iterator at) {
@@ -250,12 +288,9 @@ void SegmentTable::account(Transfers::iterator at) {
   const auto bytes = std::visit([](const auto& one) { return one.bytes(); }, transfer.machine);
   const auto due =
       std::visit([](const auto& one) { return one.next_deadline(); }, transfer.machine);
-  for (Usage* usage : {&used_[key.direction], &used_by_peer_[{key.lid, key.direction}]}) {
-    usage->bytes += bytes - transfer.bytes;
-  }
+  change_bytes(at, bytes);
   due_.erase({transfer.due, key});
   finished_[key.direction].erase({transfer.due, key});
-  at->second.bytes = bytes;
   at->second.due = due;
   if (due != kNever) due_.emplace(due, key);
   if (transfer_state(transfer.machine) == SegmentState::kFinished) {
@@ -268,11 +303,14 @@ void SegmentTable::erase(Transfers::iterator at) {
   const Transfer& transfer = at->second;
   due_.erase({transfer.due, key});
   finished_[key.direction].erase({transfer.due, key});
-  used_[key.direction].bytes -= transfer.bytes;
-  --used_[key.direction].transfers;
-  const auto peer = used_by_peer_.find({key.lid, key.direction});
-  peer->second.bytes -= transfer.bytes;
-  if (--peer->second.transfers == 0) used_by_peer_.erase(peer);
+  change_bytes(at, 0);
+  const std::pair peer(key.lid, key.direction);
+  const std::pair program(transfer.program, key.direction);
+  for (Usage* usage :
+       {&used_[key.direction], &used_by_peer_.at(peer), &used_by_program_.at(program)})
+    --usage->transfers;
+  drop_if_empty(used_by_peer_, peer);
+  drop_if_empty(used_by_program_, program);
   transfers_.erase(at);
 }
 

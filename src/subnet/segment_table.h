@@ -8,7 +8,8 @@
 //
 // Peers may be hostile, and so may the programs that send. SegmentLimits bound each direction on
 // its own, so that neither can use up the other's room: transfers and bytes in total and of one
-// peer. A peer is a LID, which the subnet vouches for; queue pairs and GIDs are the peer's choice.
+// peer, and bytes of one program. A peer is a LID, which the subnet vouches for; queue pairs and
+// GIDs are the peer's choice. SegmentRoom bounds the bytes of all ports of a subnet.
 // What arrives beyond a bound is stopped (status: no resources). Each packet that arrives is
 // answered with at most SegmentSender::kBurst. Where memory lacks, std::bad_alloc is thrown, and
 // costs the transfer under way or its packets.
@@ -35,6 +36,7 @@
 #include "base/instant.h"
 #include "subnet/mad_address.h"
 #include "subnet/segment_receiver.h"
+#include "subnet/segment_room.h"
 #include "subnet/segment_sender.h"
 #include "subnet/segment_state.h"
 #include "wire/infiniband/datagram.h"
@@ -48,6 +50,7 @@ struct SegmentLimits {
   std::size_t transfers_of_peer = 64;
   std::size_t bytes = std::size_t{32} << 20;
   std::size_t bytes_of_peer = std::size_t{4} << 20;
+  std::size_t bytes_of_program = std::size_t{8} << 20;
   std::size_t bytes_of_mad = std::size_t{1} << 20;
 };
 
@@ -75,24 +78,27 @@ class SegmentOwner {
 
 class SegmentTable {
  public:
-  // `owner` outlives it.
-  explicit SegmentTable(SegmentOwner& owner, const SegmentLimits& limits = {})
-      : owner_(owner), limits_(limits) {}
+  // `owner` and `room` outlive it. Without a room its own limits hold alone.
+  explicit SegmentTable(SegmentOwner& owner, const SegmentLimits& limits = {},
+                        SegmentRoom* room = nullptr)
+      : owner_(owner), limits_(limits), room_(room) {}
+  ~SegmentTable();
   SegmentTable(const SegmentTable&) = delete;
   SegmentTable& operator=(const SegmentTable&) = delete;
 
   // Sends a MAD as an agent sees it (wire/infiniband/segments.h). on_sent() or on_not_sent()
   // follows with `tag`, unless it is refused or forgotten. `options`: its first window is found
-  // here. Throws std::bad_alloc: it is not sent.
+  // here. `program`: whose it is; any number. Throws std::bad_alloc: it is not sent.
   std::expected<void, SegmentRefusal> send(const MadAddress& to, std::vector<std::byte> mad,
                                            std::uint64_t tag, const SegmentSender::Options& options,
-                                           Instant now);
+                                           Instant now, std::uint64_t program = 0);
   // Forgets all that is sent with this tag and tells neither peer nor owner: the peer may have
   // answered already. Takes time with the number of transfers.
   void forget(std::uint64_t tag);
 
-  // A MAD has arrived. False: it is no segment, and not for this table.
-  bool on_packet(const MadAddress& from, const wire::infiniband::MadBytes& mad, Instant now);
+  // A MAD has arrived, for this program. False: it is no segment, and not for this table.
+  bool on_packet(const MadAddress& from, const wire::infiniband::MadBytes& mad, Instant now,
+                 std::uint64_t program = 0);
   // Does what is due, of some transfers: afterwards next_deadline() may still have passed.
   void on_time(Instant now);
   Instant next_deadline() const { return due_.empty() ? kNever : due_.begin()->first; }
@@ -106,7 +112,7 @@ class SegmentTable {
  private:
   static constexpr std::size_t kTurn = 16;  // transfers in one on_time()
 
-  enum Direction : std::uint8_t { kReceives, kSends };  // indices
+  using Direction = SegmentDirection;
   struct Key {
     std::uint16_t lid = 0;  // first: the transfers of a peer are neighbours
     Direction direction = kReceives;
@@ -121,6 +127,7 @@ class SegmentTable {
   struct Transfer {
     MadAddress peer;
     std::uint64_t tag = 0;  // of what is sent
+    std::uint64_t program = 0;
     std::variant<SegmentReceiver, SegmentSender> machine;
     bool is_told = false;  // its owner knows of its end
     // As accounted:
@@ -136,11 +143,14 @@ class SegmentTable {
 
   static Key key_of(const MadAddress& peer, const wire::infiniband::MadHeader& header,
                     Direction direction);
-  void start(const MadAddress& from, const wire::infiniband::MadBytes& mad, Instant now);
+  void start(const MadAddress& from, const wire::infiniband::MadBytes& mad, Instant now,
+             std::uint64_t program);
   // Whether another transfer may begin, if need be in the place of one that has finished.
   bool make_room(std::uint16_t lid, Direction direction);
   bool forget_finished_of(std::uint16_t lid, Direction direction);
-  bool has_too_many_bytes(const Key& key, std::size_t more) const;
+  bool has_too_many_bytes(const Key& key, std::uint64_t program, std::size_t more) const;
+  // What it holds has become another number of bytes.
+  void change_bytes(Transfers::iterator at, std::size_t bytes);
   // What has come of a step of a transfer, for its owner.
   struct Outcome {
     MadList out{};
@@ -165,11 +175,13 @@ class SegmentTable {
 
   SegmentOwner& owner_;
   SegmentLimits limits_;
+  SegmentRoom* room_;
   Transfers transfers_;
   Due due_;                      // one entry of each transfer that waits for a time
   std::array<Due, 2> finished_;  // those of them that have finished, by Direction
   std::array<Usage, 2> used_;    // by Direction
-  std::map<std::pair<std::uint16_t, Direction>, Usage> used_by_peer_;  // none is empty
+  std::map<std::pair<std::uint16_t, Direction>, Usage> used_by_peer_;     // none is empty
+  std::map<std::pair<std::uint64_t, Direction>, Usage> used_by_program_;  // none is empty
 };
 
 }  // namespace paravane::subnet

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "subnet/segment_table.h"
 #include "subnet/segment_test.h"
 
@@ -96,6 +100,68 @@ TEST_F(CrowdedTableTest, BytesOfAPeerAndOfAllAreBounded) {
       EXPECT_LE(port_.table.bytes_receiving(), kLimits.bytes);
     }
   }
+}
+
+// ---- Programs, and all ports ----
+
+MadAddress peer_at(std::uint16_t lid) {
+  return {.lid = lid, .qp = 1, .global = {}};
+}
+
+// Of a MAD of 2000 bytes; nullopt: it is sent.
+std::optional<SegmentRefusal> refusal_of(SegmentTable& table, std::uint16_t lid,
+                                         std::uint64_t program = 0) {
+  const auto sent = table.send(peer_at(lid), long_mad(2000), 1, {}, {}, program);
+  return sent ? std::nullopt : std::optional(sent.error());
+}
+
+TEST(ProgramBytesTest, BytesThatAProgramSendsAreBounded) {
+  SegmentPort port(9, {.bytes_of_program = 3000});
+  const auto send = [&port](std::uint16_t lid, std::uint64_t program) {
+    return refusal_of(port.table, lid, program);
+  };
+  EXPECT_EQ(send(1, 7), std::nullopt);
+  EXPECT_EQ(send(2, 7), SegmentRefusal::kNoRoom);
+  EXPECT_EQ(send(2, 8), std::nullopt);
+  port.table.forget(1);
+  EXPECT_EQ(send(2, 7), std::nullopt);
+}
+
+TEST(ProgramBytesTest, BytesThatAProgramReceivesAreBounded) {
+  SegmentPort port(9, {.bytes_of_program = 3000});
+  // Whether it is stopped.
+  const auto give = [&port](std::uint16_t lid, std::uint32_t number, std::uint64_t program) {
+    port.table.on_packet(peer_at(lid), data_segment(number, number == 1 ? kSegmentFirst : 0, 0), {},
+                         program);
+    const auto packets = std::exchange(port.heard.packets, {});
+    return !packets.empty() && segment_header_of(packets[0].second).type == SegmentType::kStop;
+  };
+  std::uint32_t stopped = 0;
+  for (std::uint16_t lid = 1; lid < 10 && stopped == 0; ++lid) {
+    for (std::uint32_t number = 1; number < 5 && stopped == 0; ++number) {
+      if (give(lid, number, 7)) stopped = lid;
+      EXPECT_LE(port.table.bytes_receiving(), 3000u);
+    }
+  }
+  EXPECT_GT(stopped, 2u);
+  for (std::uint32_t number = 1; number < 5; ++number) EXPECT_FALSE(give(20, number, 8));
+}
+
+TEST(SegmentRoomTest, AllPortsOfASubnetShareIt) {
+  SegmentRoom room(5000);
+  HeardSegments heard;
+  auto first = std::make_unique<SegmentTable>(heard, SegmentLimits{}, &room);
+  SegmentTable second(heard, {}, &room);
+  EXPECT_EQ(refusal_of(*first, 1), std::nullopt);
+  EXPECT_EQ(refusal_of(*first, 2), std::nullopt);
+  EXPECT_EQ(refusal_of(second, 1), SegmentRefusal::kNoRoom);
+  // The other way has a room of its own.
+  second.on_packet(peer_at(3), data_segment(1, kSegmentFirst, 0), {});
+  EXPECT_EQ(second.receiving(), 1u);
+  EXPECT_EQ(room.used(kReceives), second.bytes_receiving());
+  first.reset();
+  EXPECT_EQ(room.used(kSends), 0u);
+  EXPECT_EQ(refusal_of(second, 1), std::nullopt);
 }
 
 TEST_F(CrowdedTableTest, TheDirectionsHaveRoomOfTheirOwn) {

@@ -30,8 +30,8 @@ HostAdapter* Subnet::add(std::string name, const AdapterModel& model, std::uint6
   if (members_.size() >= kMostAdapters || find(name) != nullptr) return nullptr;
   Member member;
   const std::string description = host_ + " " + name;
-  member.adapter =
-      std::make_unique<HostAdapter>(std::move(name), model, guid, description, queue_, clock_);
+  member.adapter = std::make_unique<HostAdapter>(std::move(name), model, guid, description, queue_,
+                                                 clock_, &room_);
   HostAdapter& adapter = *member.adapter;
   member.switch_ports = free_ports(model.ports);
   for (const PortNumber place : member.switch_ports) {

@@ -19,6 +19,7 @@
 #include "subnet/host_adapter.h"
 #include "subnet/local_link.h"
 #include "subnet/packet_queue.h"
+#include "subnet/segment_room.h"
 #include "subnet/subnet_switch.h"
 
 namespace paravane::subnet {
@@ -66,6 +67,7 @@ class Subnet {
   const std::string host_;
   const TurnClock& clock_;
   PacketQueue queue_;
+  SegmentRoom room_;
   SubnetSwitch switch_;
   std::vector<Member> members_;  // in the order of their names; never more than there is room for
 };
