@@ -31,7 +31,7 @@ class AskedMads {
  public:
   static constexpr std::size_t kMost = 16384;
   static constexpr std::size_t kMostOfAgent = 4096;
-  static constexpr Duration kShortest = std::chrono::milliseconds(1);
+  static constexpr Duration kShortest = std::chrono::milliseconds(10);  // of a time to wait
 
   // One that was taken; it is forgotten with this, or put back.
   class Taken;

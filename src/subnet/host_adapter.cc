@@ -228,7 +228,8 @@ void HostAdapter::Attachment::transmit(const DatagramHeaders& headers,
   // Members of a group at this port hear it, too (10.5.2.1).
   if (is_loop || (is_multicast && queue_pairs_.listens_to(sent.destination))) {
     Packet copy = is_loop ? std::move(packet) : packet;
-    if (!adapter_.queue_.put(adapter_, port_.number(), std::move(copy))) ++totals.send_discards;
+    if (!adapter_.queue_.put(adapter_, port_.number(), std::move(copy), &port_))
+      ++totals.send_discards;
     if (is_loop) return;
   }
   if (end_ == nullptr) {

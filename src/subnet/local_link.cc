@@ -29,7 +29,7 @@ LocalLink::~LocalLink() = default;
 void LocalLink::End::send(Packet packet) {
   PortTotals& totals = from_.port().totals();
   if (is_down(from_.port()) || is_down(to_.port()) ||
-      !link_.queue_.put(to_.receiver, to_.number, std::move(packet)))
+      !link_.queue_.put(to_.receiver, to_.number, std::move(packet), &from_.port()))
     ++totals.send_discards;
 }
 

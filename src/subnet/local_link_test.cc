@@ -124,7 +124,7 @@ TEST_F(LocalLinkTest, ALinkThatIsDownDropsAndCounts) {
 
 TEST_F(LocalLinkTest, WhatDoesNotFitTheQueueIsDroppedAndCounted) {
   link_.judge();
-  const std::size_t most = PacketQueue::kMostBytes / 4096;
+  const std::size_t most = PacketQueue::kMostOfSource / 4096;
   for (std::size_t i = 0; i < most + 5; ++i) link_.one().send(Packet(4096));
   EXPECT_EQ(adapter().totals().send_discards, 5u);
   EXPECT_EQ(queue_.deliver(most * 2), most);
@@ -132,7 +132,33 @@ TEST_F(LocalLinkTest, WhatDoesNotFitTheQueueIsDroppedAndCounted) {
   EXPECT_EQ(adapter().totals().send_discards, 5u);
 }
 
+// The way back, and other ports, have room while one port floods.
+TEST_F(LocalLinkTest, APortThatFloodsLeavesRoomForOthers) {
+  link_.judge();
+  for (std::size_t i = 0; i < 2 * PacketQueue::kMostBytes / 4096; ++i)
+    link_.one().send(Packet(4096));
+  EXPECT_GT(adapter().totals().send_discards, 0u);
+  link_.other().send(Packet(4096));
+  EXPECT_EQ(outer().totals().send_discards, 0u);
+}
+
 // ---- PacketQueue ----
+
+TEST(PacketQueueTest, AllSourcesTogetherAreBounded) {
+  PacketQueue queue;
+  HeardPackets receiver;
+  BareNode sources(NodeType::kSwitch, 6);
+  std::size_t taken = 0;
+  for (PortNumber source = 1; source <= 6; ++source) {
+    while (queue.put(receiver, 1, Packet(4096), sources.port(source))) ++taken;
+  }
+  EXPECT_EQ(taken, PacketQueue::kMostBytes / 4096);
+  EXPECT_EQ(queue.deliver(taken), taken);
+  // What was delivered, or forgotten, is not counted any more.
+  while (queue.put(receiver, 1, Packet(4096), sources.port(1))) ++taken;
+  queue.forget(receiver);
+  EXPECT_TRUE(queue.put(receiver, 1, Packet(PacketQueue::kMostOfSource), sources.port(1)));
+}
 
 TEST(PacketQueueTest, DeliversInOrderAndNoMoreThanItIsTold) {
   PacketQueue queue;

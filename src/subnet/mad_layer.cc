@@ -200,7 +200,9 @@ void MadLayer::deliver(const MadAddress& from, const SubnetInterface::Smp& smp) 
 
 void MadLayer::on_time(Instant now) {
   segments_.on_time(now);
-  while (auto due = asked_.next_due(now)) {
+  for (unsigned i = 0; i < kMostDue; ++i) {
+    auto due = asked_.next_due(now);
+    if (!due) return;
     if (due->again) {
       Mad mad;
       std::copy_n(due->asked.mad.begin(), mad.size(), mad.begin());

@@ -23,6 +23,9 @@ namespace paravane::subnet {
 
 class MadLayer final : public MadPort, public SubnetInterface::Outlet, private SegmentOwner {
  public:
+  // That are sent again, or given up, in one call of on_time().
+  static constexpr unsigned kMostDue = 64;
+
   // The adapter's part.
   class Outlet {
    public:
@@ -43,6 +46,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   void on_service_packet(const wire::infiniband::Datagram& packet);
 
   // ---- Time ----
+  // Does what is due, as far as its bounds go: afterwards next_deadline() may still have passed.
   void on_time(Instant now);
   Instant next_deadline() const {
     return std::min(asked_.next_deadline(), segments_.next_deadline());

@@ -244,6 +244,29 @@ TEST_F(MadLayerTest, AnAnswerOfAnotherClassIsNoAnswer) {
   EXPECT_EQ(agent_.unanswered.size(), 1u);  // it still waited for the right one
 }
 
+TEST_F(MadLayerTest, ABoundedNumberIsSentAgainInATurn) {
+  const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
+  constexpr std::size_t kAsked = 3 * MadLayer::kMostDue / 2;
+  for (std::size_t i = 0; i < kAsked; ++i) {
+    ASSERT_TRUE(
+        send(agent, mad_with(management_class::kSubnetAdministration, method::kGet, i), 1s, 1)
+            .has_value());
+  }
+  outlet_.sent.clear();
+  clock_.now += 1s;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(outlet_.sent.size(), MadLayer::kMostDue);
+  EXPECT_LE(layer_.next_deadline(), clock_.now);  // the next turn is at once
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(outlet_.sent.size(), kAsked);
+  EXPECT_GT(layer_.next_deadline(), clock_.now);
+  clock_.now += 1s;
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(agent_.unanswered.size(), MadLayer::kMostDue);
+  layer_.on_time(clock_.now);
+  EXPECT_EQ(agent_.unanswered.size(), kAsked);
+}
+
 TEST_F(MadLayerTest, AnAgentThatHasGoneGetsNoAnswer) {
   const AgentId agent = registered(wish_for(management_class::kSubnetAdministration));
   ASSERT_TRUE(

@@ -45,8 +45,8 @@ class MadPort {
                                                               MadAgent& agent) = 0;
   // What it asked is forgotten. An unknown agent is ignored.
   virtual void unregister(AgentId agent) = 0;
-  // `timeout`: of each try; zero: no answer is waited for. `mad` is copied. Throws std::bad_alloc:
-  // it was not sent, and is not waited for.
+  // `timeout`: of each try, 10 ms at least; zero: no answer is waited for. `mad` is copied. Throws
+  // std::bad_alloc: it was not sent, and is not waited for.
   virtual std::expected<void, SendRefusal> send(AgentId agent, const MadAddress& to,
                                                 std::span<const std::byte> mad, Duration timeout,
                                                 unsigned retries, Instant now) = 0;

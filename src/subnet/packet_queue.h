@@ -3,13 +3,15 @@
 // call.
 //
 // Bounded in bytes, so that a loop in a switch's tables, which a manager may write, costs nothing
-// but the packets in it. The subnet's thread only.
+// but the packets in it. A port that sends has a share of it, so that one program that floods its
+// port does not use up the room of all. The subnet's thread only.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 
 #include "subnet/link_end.h"
@@ -26,13 +28,18 @@ class PacketReceiver {
 class PacketQueue {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{8} * 1024 * 1024;
+  static constexpr std::size_t kMostOfSource = kMostBytes / 4;
 
-  // False: the queue is full and the packet dropped. Throws std::bad_alloc: it is dropped, too.
-  bool put(PacketReceiver& to, PortNumber port, Packet packet) {
-    if (bytes_ + packet.size() > kMostBytes) return false;
+  // `source`: the port that sends; nullptr: it has no bound of its own. False: there is no room and
+  // the packet is dropped. Throws std::bad_alloc: it is dropped, too.
+  bool put(PacketReceiver& to, PortNumber port, Packet packet, const Port* source = nullptr) {
     const std::size_t bytes = packet.size();
-    waiting_.push_back({.to = &to, .port = port, .packet = std::move(packet)});
+    if (bytes_ + bytes > kMostBytes) return false;
+    std::size_t& of_source = by_source_[source];
+    if (source != nullptr && of_source + bytes > kMostOfSource) return false;
+    waiting_.push_back({.to = &to, .port = port, .packet = std::move(packet), .source = source});
     bytes_ += bytes;  // last: what finds no memory is not counted
+    of_source += bytes;
     return true;
   }
 
@@ -42,7 +49,7 @@ class PacketQueue {
     for (; delivered < limit && !waiting_.empty(); ++delivered) {
       Waiting next = std::move(waiting_.front());
       waiting_.pop_front();
-      bytes_ -= next.packet.size();
+      take_out(next);
       next.to->on_packet(next.port, std::move(next.packet));
     }
     return delivered;
@@ -53,7 +60,7 @@ class PacketQueue {
   void forget(const PacketReceiver& to) {
     std::erase_if(waiting_, [this, &to](const Waiting& waiting) {
       if (waiting.to != &to) return false;
-      bytes_ -= waiting.packet.size();
+      take_out(waiting);
       return true;
     });
   }
@@ -63,9 +70,19 @@ class PacketQueue {
     PacketReceiver* to;
     PortNumber port;
     Packet packet;
+    const Port* source;
   };
+  void take_out(const Waiting& waiting) {
+    bytes_ -= waiting.packet.size();
+    const auto found = by_source_.find(waiting.source);
+    if (found == by_source_.end()) return;  // one without bytes
+    found->second -= waiting.packet.size();
+    if (found->second == 0) by_source_.erase(found);
+  }
+
   std::deque<Waiting> waiting_;
   std::size_t bytes_ = 0;
+  std::unordered_map<const Port*, std::size_t> by_source_;  // bytes
 };
 
 }  // namespace paravane::subnet

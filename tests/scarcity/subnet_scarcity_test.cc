@@ -318,7 +318,7 @@ TEST(SubnetScarcity, APacketThatFindsNoMemoryIsNotCounted) {
     void on_packet(subnet::PortNumber, subnet::Packet) override {}
   } receiver;
   subnet::PacketQueue queue;
-  // So many that its list grows; a packet is as big as all may be.
+  // So many that its list grows.
   bool has_failed = false;
   for (int i = 0; i < 100 && !has_failed; ++i) {
     subnet::Packet packet(1);
