@@ -318,6 +318,7 @@ TEST(SubnetScarcity, APacketThatFindsNoMemoryIsNotCounted) {
     void on_packet(subnet::PortNumber, subnet::Packet) override {}
   } receiver;
   subnet::PacketQueue queue;
+  EXPECT_TRUE(queue.put(receiver, 1, subnet::Packet(1)));
   // So many that its list grows.
   bool has_failed = false;
   for (int i = 0; i < 100 && !has_failed; ++i) {
