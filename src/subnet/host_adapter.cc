@@ -19,19 +19,12 @@ using wire::infiniband::Datagram;
 using wire::infiniband::DatagramHeaders;
 using wire::infiniband::kMadBytes;
 using wire::infiniband::NodeType;
-using wire::infiniband::Notice;
 using wire::infiniband::NoticeType;
 using wire::infiniband::SubnetManagementPacket;
 
 constexpr std::uint32_t kPortCapabilities =
     capability::kTraps | capability::kLaneTable | capability::kSystemGuid |
     capability::kCapabilityNotice | capability::kRegisterAgain;
-
-template <typename Details>
-void put_details(const Details& details, Notice& notice) {
-  static_assert(sizeof details <= sizeof notice.details);
-  std::memcpy(notice.details.data(), &details, sizeof details);
-}
 
 }  // namespace
 
@@ -56,6 +49,7 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   // ---- MadLayer::Outlet ----
   void send(const DatagramHeaders& headers, std::span<const std::byte, kMadBytes> mad) override;
   void on_manager_change() override;
+  void on_bad_key(const MadAddress& from, const SubnetManagementPacket& smp) override;
 
   void on_port_change();
   void on_register_again();
@@ -127,7 +121,10 @@ void HostAdapter::Attachment::take_management(const Datagram& packet) {
     const auto smp = wire::roce::header_at<SubnetManagementPacket>(packet.payload);
     const std::uint64_t transaction = smp.header.transaction.get();
     if (smp.header.method == method::kTrapRepress && transaction >> 32 == 0) {
-      if (adapter_.has_key(smp.management_key.get(), port_.number())) notices_.repress(transaction);
+      if (adapter_.has_key(smp.management_key.get(), port_.number()))
+        notices_.repress(transaction);
+      else
+        on_bad_key({.lid = headers.source}, smp);
       return;
     }
   }
@@ -182,9 +179,8 @@ void HostAdapter::Attachment::tell_bad_key(std::uint16_t number, std::uint32_t k
     details.source_gid = headers.global->source;
     details.destination_gid = headers.global->destination;
   }
-  Notice notice = notice_of(number, NoticeType::kSecurity, NodeType::kChannelAdapter);
-  put_details(details, notice);
-  notices_.tell(notice, adapter_.clock_.now);
+  notices_.tell(notice_of(number, NoticeType::kSecurity, NodeType::kChannelAdapter, details),
+                adapter_.clock_.now);
 }
 
 // ---- What is sent ----
@@ -248,9 +244,14 @@ void HostAdapter::Attachment::on_manager_change() {
   CapabilityChange details;
   details.lid.set(port_.lid());
   details.capabilities.set(port_.capabilities());
-  Notice notice = notice_of(trap::kCapabilityChanged, NoticeType::kInfo, NodeType::kChannelAdapter);
-  put_details(details, notice);
-  notices_.tell(notice, adapter_.clock_.now);
+  notices_.tell(
+      notice_of(trap::kCapabilityChanged, NoticeType::kInfo, NodeType::kChannelAdapter, details),
+      adapter_.clock_.now);
+}
+
+void HostAdapter::Attachment::on_bad_key(const MadAddress& from,
+                                         const SubnetManagementPacket& smp) {
+  notices_.tell(bad_management_key(NodeType::kChannelAdapter, from, smp), adapter_.clock_.now);
 }
 
 void HostAdapter::Attachment::on_port_change() {

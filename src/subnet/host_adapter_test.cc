@@ -108,6 +108,12 @@ class HostAdapterTest : public testing::Test {
     request.data[1] = std::byte{1};
     return request;
   }
+  static std::vector<std::uint16_t> numbers_of(const std::vector<Smp>& traps) {
+    std::vector<std::uint16_t> numbers;
+    for (const Smp& trap : traps)
+      numbers.push_back(attribute_in<wire::infiniband::Notice>(trap).trap.get());
+    return numbers;
+  }
   std::vector<Smp> traps() {
     adapter_.on_time(clock_.now);
     std::vector<Smp> all;
@@ -276,7 +282,9 @@ TEST_F(HostAdapterTest, TheServiceQueuePairHasKeysToo) {
   arrive(fake::packet_with(headers, fake::mad_bytes(question)));
   EXPECT_EQ(port_.info().qkey_violations.get(), 1);
   EXPECT_TRUE(end_.sent.empty());
-  EXPECT_EQ(traps().size(), 2u);
+  EXPECT_EQ(traps().size(), 1u);
+  clock_.now += Notices::kSecurityPause;
+  EXPECT_EQ(traps().size(), 1u);
   headers.qkey = kServiceQkey;
   arrive(fake::packet_with(headers, fake::mad_bytes(question)));
   ASSERT_EQ(end_.sent.size(), 1u);
@@ -468,11 +476,47 @@ TEST_F(HostAdapterTest, ANoticeIsRepressedWithTheKeyAlone) {
   arrive(repress_of(told[0]));
   arrive(repress_of(told[0], kPortKey + 1));
   EXPECT_EQ(port_.info().key_violations.get(), 2);
+  EXPECT_EQ(numbers_of(traps()), std::vector<std::uint16_t>{256});
   clock_.now += 1min;
-  EXPECT_EQ(traps().size(), 1u);
+  EXPECT_EQ(numbers_of(traps()), (std::vector<std::uint16_t>{144, 256}));
   arrive(repress_of(told[0], kPortKey));
   clock_.now += 1min;
-  EXPECT_TRUE(traps().empty());
+  EXPECT_EQ(numbers_of(traps()), std::vector<std::uint16_t>{256});
+}
+
+TEST_F(HostAdapterTest, AWrongManagementKeyIsTold) {
+  ASSERT_TRUE(fake::set_port_identity(port_, kAdapterLid, kMasterLid, 0x77));
+  Smp request = fake::set_of(attribute::kPortInfo, port_.info(), 5);
+  request.management_key.set(0x78);
+  arrive(smp_packet(request, kAdapterLid, kSenderLid));
+  const auto told = traps();
+  ASSERT_EQ(numbers_of(told), std::vector<std::uint16_t>{256});
+  const auto notice = attribute_in<wire::infiniband::Notice>(told[0]);
+  EXPECT_EQ(notice.generic_type, 0x82);
+  wire::infiniband::BadManagementKey details;
+  std::memcpy(&details, notice.details.data(), sizeof details);
+  EXPECT_EQ(details.source.get(), kSenderLid);
+  EXPECT_EQ(details.method, method::kSet);
+  EXPECT_EQ(details.attribute.get(), attribute::kPortInfo);
+  EXPECT_EQ(details.modifier.get(), 5u);
+  EXPECT_EQ(details.key.get(), 0x78u);
+  EXPECT_EQ(details.route, 0);
+}
+
+TEST_F(HostAdapterTest, AWrongManagementKeyByADirectedRouteIsToldWithTheWayBack) {
+  ASSERT_TRUE(fake::set_port_identity(port_, kAdapterLid, kMasterLid, 0x77));
+  Smp request = fake::directed(fake::set_of(attribute::kPortInfo, port_.info()), {1, 5});
+  request.header.class_specific.set(fake::hops_of(2, 2));
+  request.return_path[1] = 3;
+  arrive(smp_packet(request));
+  const auto told = traps();
+  ASSERT_EQ(told.size(), 1u);
+  wire::infiniband::BadManagementKey details;
+  std::memcpy(&details, attribute_in<wire::infiniband::Notice>(told[0]).details.data(),
+              sizeof details);
+  EXPECT_EQ(details.route, wire::infiniband::kByRoute | 2);
+  EXPECT_EQ(details.route_source.get(), wire::infiniband::kPermissiveLid);
+  EXPECT_EQ(details.return_path[0], 3);
 }
 
 TEST_F(HostAdapterTest, WithoutALidOrAManagerNoticesWait) {

@@ -167,10 +167,16 @@ void MadLayer::transmit(const MadAddress& to, const Mad& mad) {
     subnet_.on_departure(port_.number(), to.lid, std::bit_cast<SubnetInterface::Smp>(mad));
     return;
   }
+  const std::uint16_t partition = port_.partition(to.partition_index);
+  // Its key has been taken from the table since.
+  if ((partition & wire::infiniband::kPartitionMask) == 0) {
+    ++port_.totals().send_constraints;
+    return;
+  }
   DatagramHeaders headers{.destination = to.lid,
                           .service_level = to.level,
                           .global = to.global,
-                          .partition = port_.partition(to.partition_index),
+                          .partition = partition,
                           .qkey = wire::infiniband::kServiceQkey,
                           .source_qp = wire::infiniband::kServiceQueuePair,
                           .destination_qp = to.qp};
@@ -268,6 +274,9 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
     return std::unexpected(SendRefusal::kBadClass);
   const bool is_long = is_cut(found->second.wish, mad);
   if (mad.size() > kMadBytes && !is_long) return std::unexpected(SendRefusal::kLength);
+  // A kernel refuses it, too. Subnet management has no key.
+  if (!is_subnet && (port_.partition(to.partition_index) & wire::infiniband::kPartitionMask) == 0)
+    return std::unexpected(SendRefusal::kNoPartition);
   // It would be kept and sent again for a minute, for nothing.
   if (is_long && !port_.sends_data()) return std::unexpected(SendRefusal::kNotActive);
   // A short one is filled up.

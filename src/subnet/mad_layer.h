@@ -35,6 +35,8 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
     virtual void send(const wire::infiniband::DatagramHeaders& headers,
                       std::span<const std::byte, wire::infiniband::kMadBytes> mad) = 0;
     virtual void on_manager_change() = 0;
+    // A request came with a wrong management key.
+    virtual void on_bad_key(const MadAddress& /*from*/, const SubnetInterface::Smp& /*smp*/) {}
   };
 
   // All outlive us. `room`: of all ports of the subnet; nullptr: there is no such bound.
@@ -65,6 +67,9 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
   void send_through(PortNumber port, const SubnetInterface::Smp& smp) override;
   void send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) override;
   void deliver(const MadAddress& from, const SubnetInterface::Smp& smp) override;
+  void on_bad_key(const MadAddress& from, const SubnetInterface::Smp& smp) override {
+    outlet_.on_bad_key(from, smp);
+  }
 
  private:
   struct Registration {

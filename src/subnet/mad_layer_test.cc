@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "subnet/mad_layer_test.h"
@@ -184,6 +185,33 @@ TEST_F(MadLayerTest, AKeyIsThatOfTheIndex) {
                         fake::mad_bytes(mad), {}, 0, clock_.now)
                   .has_value());
   EXPECT_EQ(outlet_.sent.back().headers.partition, 0x8007);
+}
+
+TEST_F(MadLayerTest, AnIndexWithoutAKeyIsRefused) {
+  wire::infiniband::PartitionBlock keys;
+  keys[0].set(0xFFFF);
+  keys[2].set(0x8000);  // a member of nothing
+  keys[3].set(0x8003);
+  ASSERT_TRUE(port_.set_partitions(0, keys));
+  const AgentId agent = registered(wish_for(management_class::kCommunication));
+  const PerformancePacket mad = mad_with(management_class::kCommunication, method::kGet);
+  const auto send_by = [&](std::uint16_t index) {
+    const auto sent = layer_.send(agent, {.lid = kPeerLid, .qp = 1, .partition_index = index},
+                                  fake::mad_bytes(mad), 1s, 1, clock_.now);
+    return sent ? std::nullopt : std::optional(sent.error());
+  };
+  for (const std::uint16_t index : std::initializer_list<std::uint16_t>{1, 2, 39, 40, 0xFFFF})
+    EXPECT_EQ(send_by(index), SendRefusal::kNoPartition);
+  EXPECT_TRUE(outlet_.sent.empty());
+  EXPECT_EQ(send_by(3), std::nullopt);
+  // Nor is it sent again with a key that is gone.
+  keys[3].set(0);
+  ASSERT_TRUE(port_.set_partitions(0, keys));
+  outlet_.sent.clear();
+  clock_.now += 1s;
+  layer_.on_time(clock_.now);
+  EXPECT_TRUE(outlet_.sent.empty());
+  EXPECT_EQ(port_.totals().send_constraints, 1u);
 }
 
 // ---- Answers ----

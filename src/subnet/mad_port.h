@@ -28,10 +28,11 @@ enum class AgentRefusal : std::uint8_t {
 
 enum class SendRefusal : std::uint8_t {
   kNoAgent,
-  kLength,     // not 256 bytes, and no segments
-  kNoRoom,     // too many MADs wait for an answer, or too many bytes of long ones to be sent
-  kBadClass,   // another class than the agent's, or an impossible route
-  kNotActive,  // a long one, and the port does not send
+  kLength,       // not 256 bytes, and no segments
+  kNoRoom,       // too many MADs wait for an answer, or too many bytes of long ones to be sent
+  kBadClass,     // another class than the agent's, or an impossible route
+  kNotActive,    // a long one, and the port does not send
+  kNoPartition,  // its index has no key
 };
 
 class MadPort {

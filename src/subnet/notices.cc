@@ -12,6 +12,15 @@ using wire::infiniband::Notice;
 using wire::infiniband::NoticeType;
 using wire::infiniband::SubnetManagementPacket;
 
+namespace {
+
+bool is_security_notice(const Notice& notice) {
+  return notice.generic_type ==
+         (wire::infiniband::kGenericNotice | static_cast<std::uint8_t>(NoticeType::kSecurity));
+}
+
+}  // namespace
+
 Notice notice_of(std::uint16_t trap, NoticeType type, NodeType node) {
   Notice notice;
   notice.generic_type =
@@ -19,6 +28,25 @@ Notice notice_of(std::uint16_t trap, NoticeType type, NodeType node) {
   notice.producer.set(static_cast<std::uint32_t>(node));
   notice.trap.set(trap);
   return notice;
+}
+
+Notice bad_management_key(NodeType node, const MadAddress& from,
+                          const SubnetManagementPacket& smp) {
+  wire::infiniband::BadManagementKey details;
+  details.source.set(from.lid);
+  details.method = smp.header.method;
+  details.attribute = smp.header.attribute;
+  details.modifier = smp.header.modifier;
+  details.key = smp.management_key;
+  if (smp.header.management_class == wire::infiniband::management_class::kSubnetByRoute) {
+    details.route_source = smp.source;
+    const unsigned hops = smp.header.class_specific.get() & 0x3F;
+    const std::size_t told = std::min<std::size_t>(hops, details.return_path.size());
+    details.route = static_cast<std::uint8_t>(wire::infiniband::kByRoute | hops |
+                                              (told < hops ? wire::infiniband::kPathCutShort : 0));
+    std::copy_n(smp.return_path.begin() + 1, told, details.return_path.begin());
+  }
+  return notice_of(wire::infiniband::trap::kBadManagementKey, NoticeType::kSecurity, node, details);
 }
 
 void Notices::tell(const Notice& notice, Instant now) {
@@ -31,7 +59,11 @@ void Notices::tell(const Notice& notice, Instant now) {
     at = std::max(at, sent + kFirstPause);
     return true;
   });
-  if (waiting_.size() >= kMost) waiting_.erase(waiting_.begin());
+  if (waiting_.size() >= kMost) {
+    const auto oldest = std::ranges::find_if(
+        waiting_, [](const Waiting& waiting) { return is_security_notice(waiting.due.notice); });
+    waiting_.erase(oldest != waiting_.end() ? oldest : waiting_.begin());
+  }
   waiting_.push_back({.due = {.transaction = next_transaction_++, .notice = notice},
                       .at = at,
                       .pause = kFirstPause,
@@ -53,8 +85,11 @@ void Notices::tell_again(Instant now) {
 
 std::vector<Notices::Due> Notices::take_due(Instant now) {
   std::vector<Due> due;
+  due.reserve(waiting_.size());
   for (Waiting& waiting : waiting_) {
-    if (waiting.at > now) continue;
+    const bool is_security = is_security_notice(waiting.due.notice);
+    if (waiting.at > now || (is_security && next_security_ > now)) continue;
+    if (is_security) next_security_ = now + kSecurityPause;
     due.push_back(waiting.due);
     waiting.sent = now;
     waiting.at = now + waiting.pause;
@@ -65,7 +100,10 @@ std::vector<Notices::Due> Notices::take_due(Instant now) {
 
 Instant Notices::next_deadline() const {
   Instant next = kNever;
-  for (const Waiting& waiting : waiting_) next = std::min(next, waiting.at);
+  for (const Waiting& waiting : waiting_) {
+    const bool is_security = is_security_notice(waiting.due.notice);
+    next = std::min(next, is_security ? std::max(waiting.at, next_security_) : waiting.at);
+  }
   return next;
 }
 

@@ -3,16 +3,19 @@
 // manager is not busy with them.
 //
 // Bounded: a notice that is told anew replaces the older of its kind and details, and is sent no
-// sooner than a pause after that; when there are too many, the oldest is forgotten. No clock; the
-// subnet's thread only.
+// sooner than a pause after that; when there are too many, the oldest is forgotten. Those of
+// security, which strangers cause with their packets, have a rate together, and are forgotten
+// before others. No clock; the subnet's thread only.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "base/instant.h"
+#include "subnet/mad_address.h"
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
@@ -20,12 +23,25 @@ namespace paravane::subnet {
 // A generic notice of a node, without its details.
 wire::infiniband::Notice notice_of(std::uint16_t trap, wire::infiniband::NoticeType type,
                                    wire::infiniband::NodeType node);
+// With details: one of the structs that subnet_management.h has for traps.
+template <typename Details>
+wire::infiniband::Notice notice_of(std::uint16_t trap, wire::infiniband::NoticeType type,
+                                   wire::infiniband::NodeType node, const Details& details) {
+  wire::infiniband::Notice notice = notice_of(trap, type, node);
+  static_assert(sizeof details <= sizeof notice.details);
+  std::memcpy(notice.details.data(), &details, sizeof details);
+  return notice;
+}
+// Trap 256: a request came from this LID with a wrong management key.
+wire::infiniband::Notice bad_management_key(wire::infiniband::NodeType node, const MadAddress& from,
+                                            const wire::infiniband::SubnetManagementPacket& smp);
 
 class Notices {
  public:
   static constexpr std::size_t kMost = 16;
   static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
   static constexpr Duration kLongestPause = std::chrono::seconds(16);
+  static constexpr Duration kSecurityPause = std::chrono::milliseconds(100);  // of all of them
 
   // All memory for later: news come when a program goes, too.
   Notices() { waiting_.reserve(kMost); }
@@ -58,6 +74,7 @@ class Notices {
   };
   std::vector<Waiting> waiting_;
   std::uint32_t next_transaction_ = 1;
+  Instant next_security_ = Instant::min();
 };
 
 }  // namespace paravane::subnet

@@ -95,6 +95,36 @@ TEST(NoticesTest, AreBoundedAndForgetTheOldest) {
   EXPECT_EQ(due.front().notice.details[0], 200 - Notices::kMost);
 }
 
+Notice security_notice(std::uint16_t trap, std::uint8_t detail) {
+  Notice notice = notice_of(trap, wire::infiniband::NoticeType::kSecurity,
+                            wire::infiniband::NodeType::kChannelAdapter);
+  notice.details[0] = detail;
+  return notice;
+}
+
+// Packets of a stranger differ as it likes.
+TEST(NoticesTest, ThoseOfSecurityHaveOneRate) {
+  Notices notices;
+  unsigned sent = 0;
+  std::uint8_t detail = 0;
+  for (Instant now = kToldAt; now < kToldAt + 1s; now += 1ms) {
+    notices.tell(security_notice(detail % 2 == 0 ? 257 : 258, detail), now);
+    ++detail;
+    sent += static_cast<unsigned>(notices.take_due(now).size());
+  }
+  EXPECT_EQ(sent, 1s / Notices::kSecurityPause);
+  EXPECT_EQ(notices.next_deadline(), kToldAt + 1s);
+}
+
+TEST(NoticesTest, ThoseOfSecurityMakeRoomForOthers) {
+  Notices notices;
+  notices.tell(notice_with(128), kToldAt);
+  for (std::uint8_t i = 0; i < 200; ++i) notices.tell(security_notice(257, i), kToldAt);
+  const auto due = notices.take_due(kToldAt);
+  ASSERT_FALSE(due.empty());
+  EXPECT_EQ(due[0].notice.trap.get(), 128);
+}
+
 TEST(NoticesTest, ANewManagerHearsWhatWaitsAtOnce) {
   Notices notices;
   notices.tell(notice_with(128), kToldAt);

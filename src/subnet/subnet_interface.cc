@@ -59,7 +59,10 @@ void SubnetInterface::answer(PortNumber arrived, const MadAddress& from, const S
     return;
   }
   auto answer = agent_.answer(request, arrived);
-  if (!answer) return;
+  if (!answer) {
+    outlet_.on_bad_key(from, request);
+    return;
+  }
   if (!is_directed(*answer)) {
     outlet_.send_to(from.lid, *answer);
     return;

@@ -27,6 +27,8 @@ class SubnetInterface {
     virtual void send_to(std::uint16_t lid, const Smp& smp) = 0;
     // For a program at this node: an answer, or a request that no agent answers.
     virtual void deliver(const MadAddress& from, const Smp& smp) = 0;
+    // The management key of a request was wrong.
+    virtual void on_bad_key(const MadAddress& from, const Smp& smp) = 0;
   };
 
   SubnetInterface(Node& node, Outlet& outlet) : node_(node), agent_(node), outlet_(outlet) {}

@@ -133,11 +133,40 @@ void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
 }
 
 bool SubnetSwitch::is_let_in(Port& port, const Packet& packet) {
-  if (!port.enforces_in()) return true;
+  return !port.enforces_in() || passes(port, packet, &PortTotals::receive_constraints);
+}
+
+bool SubnetSwitch::passes(Port& port, const Packet& packet, std::uint64_t PortTotals::* refused) {
   const auto partition = partition_of(packet);
   if (partition && port.lets_pass(*partition)) return true;
-  ++port.totals().receive_constraints;
+  ++(port.totals().*refused);
+  tell_bad_partition(port, packet);
   return false;
+}
+
+// Of a datagram alone: of what else there is, no field is known to be one.
+void SubnetSwitch::tell_bad_partition(const Port& port, const Packet& packet) {
+  const auto read = wire::infiniband::read_datagram(packet);
+  if (!read) return;
+  const DatagramHeaders& headers = read->headers;
+  wire::infiniband::BadPartitionAtSwitch details;
+  details.valid.set(wire::infiniband::kValidWithoutGlobal);
+  details.source.set(headers.source);
+  details.destination.set(headers.destination);
+  details.key.set(headers.partition);
+  details.level = static_cast<std::uint8_t>(headers.service_level << 4);
+  details.source_qp.set(headers.source_qp);
+  details.destination_qp.set(headers.destination_qp);
+  if (headers.global) {
+    details.valid.set(wire::infiniband::kValidWithoutGlobal | wire::infiniband::kValidGids);
+    details.source_gid = headers.global->source;
+    details.destination_gid = headers.global->destination;
+  }
+  details.switch_lid.set(ports_[0]->lid());
+  details.port = port.number();
+  notices_.tell(notice_of(trap::kBadPartitionAtSwitch, wire::infiniband::NoticeType::kSecurity,
+                          wire::infiniband::NodeType::kSwitch, details),
+                clock_.now);
 }
 
 bool SubnetSwitch::is_let_out(Port& port, const Packet& packet) {
@@ -146,11 +175,7 @@ bool SubnetSwitch::is_let_out(Port& port, const Packet& packet) {
     ++port.totals().send_discards;
     return false;
   }
-  if (!port.enforces_out()) return true;
-  const auto partition = partition_of(packet);
-  if (partition && port.lets_pass(*partition)) return true;
-  ++port.totals().send_constraints;
-  return false;
+  return !port.enforces_out() || passes(port, packet, &PortTotals::send_constraints);
 }
 
 void SubnetSwitch::forward(PortNumber arrived, std::uint16_t lid, Packet packet) {
@@ -204,6 +229,8 @@ void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
       subnet_.on_arrival(arrived, headers, smp);
     else if (has_key(smp.management_key.get(), arrived))
       notices_.repress(smp.header.transaction.get());
+    else
+      on_bad_key({.lid = headers.source}, smp);
     return;
   }
   const bool is_service = headers.destination_qp == wire::infiniband::kServiceQueuePair &&
@@ -251,6 +278,10 @@ void SubnetSwitch::send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) {
 
 // No program runs at a switch.
 void SubnetSwitch::deliver(const MadAddress& /*from*/, const SubnetInterface::Smp& /*smp*/) {}
+
+void SubnetSwitch::on_bad_key(const MadAddress& from, const SubnetInterface::Smp& smp) {
+  notices_.tell(bad_management_key(wire::infiniband::NodeType::kSwitch, from, smp), clock_.now);
+}
 
 // ---- What changes ----
 

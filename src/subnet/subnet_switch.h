@@ -52,6 +52,9 @@ class SubnetSwitch final : public Node, public PacketReceiver, private SubnetInt
   void forward_multicast(PortNumber arrived, std::uint16_t lid, const Packet& packet);
   void send(PortNumber port, Packet packet);
   void take(PortNumber arrived, const Packet& packet);
+  // Counts and tells of a packet whose partition may not pass there.
+  bool passes(Port& port, const Packet& packet, std::uint64_t PortTotals::* refused);
+  void tell_bad_partition(const Port& port, const Packet& packet);
   bool is_let_in(Port& port, const Packet& packet);
   bool is_let_out(Port& port, const Packet& packet);
 
@@ -59,6 +62,7 @@ class SubnetSwitch final : public Node, public PacketReceiver, private SubnetInt
   void send_through(PortNumber port, const SubnetInterface::Smp& smp) override;
   void send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) override;
   void deliver(const MadAddress& from, const SubnetInterface::Smp& smp) override;
+  void on_bad_key(const MadAddress& from, const SubnetInterface::Smp& smp) override;
 
   PacketQueue& queue_;
   const TurnClock& clock_;

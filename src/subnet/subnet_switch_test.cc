@@ -550,11 +550,33 @@ TEST_F(SwitchNoticesTest, ANoticeIsRepressedWithTheKeyAlone) {
   arrive(5, repress_of(traps[0]));
   arrive(5, repress_of(traps[0], kManagersKey + 1));
   EXPECT_EQ(at(0).info().key_violations.get(), 2);
+  const std::vector<Packet> security = told();
+  ASSERT_EQ(security.size(), 1u);
+  EXPECT_EQ(attribute_in<wire::infiniband::Notice>(mad_in<Smp>(security[0])).trap.get(), 256);
   clock_.now += 1min;
-  EXPECT_EQ(told().size(), 1u);
+  EXPECT_EQ(told().size(), 2u);
   arrive(1, repress_of(traps[0], kManagersKey));
   clock_.now += 1min;
-  EXPECT_TRUE(told().empty());
+  for (const Packet& packet : told())
+    EXPECT_EQ(attribute_in<wire::infiniband::Notice>(mad_in<Smp>(packet)).trap.get(), 256);
+}
+
+TEST_F(SwitchNoticesTest, AForbiddenPartitionIsTold) {
+  enforce(3, true, false, {0x8001});
+  arrive(3, data_packet(kReachedLid, 0x8003));
+  const std::vector<Packet> traps = told();
+  ASSERT_EQ(traps.size(), 1u);
+  const auto notice = attribute_in<wire::infiniband::Notice>(mad_in<Smp>(traps[0]));
+  EXPECT_EQ(notice.trap.get(), 259);
+  EXPECT_EQ(notice.generic_type, 0x82);
+  EXPECT_EQ(notice.producer.get(), 2u);
+  wire::infiniband::BadPartitionAtSwitch details;
+  std::memcpy(&details, notice.details.data(), sizeof details);
+  EXPECT_EQ(details.valid.get(), 0x3F);
+  EXPECT_EQ(details.key.get(), 0x8003);
+  EXPECT_EQ(details.destination.get(), kReachedLid);
+  EXPECT_EQ(details.port, 3);
+  EXPECT_EQ(details.switch_lid.get(), kOwnLid);
 }
 
 TEST_F(SwitchNoticesTest, WithoutAManagerItWaits) {

@@ -231,6 +231,45 @@ struct BadKey {  // of traps 257 and 258
 };
 static_assert(sizeof(BadKey) == 50);
 
+// Of trap 256: the request whose management key was wrong.
+inline constexpr std::size_t kHopsInBadManagementKey = 30;
+struct BadManagementKey {
+  Be16 reserved;
+  Be16 source;        // LID of the packet
+  Be16 route_source;  // of a directed route: its LID before the directed part
+  std::uint8_t method = 0;
+  std::uint8_t more_reserved = 0;
+  Be16 attribute;
+  Be32 modifier;
+  Be64 key;
+  std::uint8_t yet_more_reserved = 0;
+  std::uint8_t route = 0;  // by a directed route 1, its path is cut short 1, hops 6
+  std::array<std::uint8_t, kHopsInBadManagementKey> return_path{};
+};
+static_assert(sizeof(BadManagementKey) == 54);
+inline constexpr std::uint8_t kByRoute = 0x80;
+inline constexpr std::uint8_t kPathCutShort = 0x40;
+
+// Of trap 259.
+struct BadPartitionAtSwitch {
+  Be16 valid;        // which of the fields are: kValid...
+  Be16 source;       // LID
+  Be16 destination;  // LID
+  Be16 key;
+  std::uint8_t level = 0;  // service level 4, reserved 4
+  Be24 source_qp;
+  std::uint8_t reserved = 0;
+  Be24 destination_qp;
+  std::array<std::uint8_t, 16> source_gid{};
+  std::array<std::uint8_t, 16> destination_gid{};
+  Be16 switch_lid;
+  std::uint8_t port = 0;
+  std::array<std::uint8_t, 3> more_reserved{};
+};
+static_assert(sizeof(BadPartitionAtSwitch) == 54);
+inline constexpr std::uint16_t kValidWithoutGlobal = 0x003F;  // LIDs, key, level, queue pairs
+inline constexpr std::uint16_t kValidGids = 0x00C0;
+
 struct SmInfo {  // 14.2.5.13
   Be64 guid;
   Be64 key;
