@@ -68,6 +68,7 @@ bool SubnetThread::take_turn() {
     Status polled = loop_->wait(rest());
     // The time of a turn is that after the sleep, for what the sockets bring, too.
     clock_.now = std::chrono::steady_clock::now();
+    door_.begin_turn();
     if (polled) {
       if (auto ran = loop_->poll(Duration::zero()); !ran) polled = std::unexpected(ran.error());
     }

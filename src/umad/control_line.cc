@@ -107,9 +107,9 @@ bool ControlLine::open(const Question& question) {
     return say(Outcome::kNoRoom);
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
-  auto line = std::make_unique<MadLine>(std::move(ours),
-                                        adapter->mads(static_cast<subnet::PortNumber>(port)), loop_,
-                                        clock_, [this, number] { close(number); });
+  auto line = std::make_unique<MadLine>(
+      std::move(ours), adapter->mads(static_cast<subnet::PortNumber>(port)), loop_, clock_,
+      [this, number] { close(number); }, &budget_);
   if (!line->watch()) return say(Outcome::kNoRoom);
   lines_.emplace(number, OpenLine{.line = std::move(line), .adapter = adapter});
   ++room_.lines;

@@ -23,9 +23,10 @@ namespace paravane::umad {
 
 class ControlLine {
  public:
-  // What is said about MAD lines in all control lines together.
+  // What all control lines have together.
   struct Room {
-    std::size_t lines = 0;
+    std::size_t lines = 0;   // MAD lines
+    std::uint64_t turn = 0;  // of the thread; see MessageBudget
   };
 
   // `on_end`: the program has gone, or said what cannot be; it may destroy us. All else outlives
@@ -61,6 +62,7 @@ class ControlLine {
   EventLoop& loop_;
   const TurnClock& clock_;
   const std::function<void()> on_end_;
+  MessageBudget budget_{room_.turn};
   std::map<std::uint32_t, OpenLine> lines_;
 };
 

@@ -60,12 +60,13 @@ MadAddress address_to(const subnet::MadAddress& address) {
 }  // namespace
 
 MadLine::MadLine(UniqueFd socket, subnet::MadPort& port, EventLoop& loop, const TurnClock& clock,
-                 std::function<void()> on_end)
+                 std::function<void()> on_end, MessageBudget* budget)
     : socket_(std::move(socket)),
       port_(port),
       loop_(loop),
       clock_(clock),
-      on_end_(std::move(on_end)) {}
+      on_end_(std::move(on_end)),
+      budget_(budget) {}
 
 MadLine::~MadLine() {
   loop_.unwatch(socket_.get());
@@ -122,6 +123,7 @@ void MadLine::on_ready(std::uint32_t events) {
   if ((events & EPOLLOUT) != 0) flush();
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
   for (unsigned i = 0; i < kMessagesPerWake; ++i) {
+    if (budget_ != nullptr && !budget_->take()) return;
     if (!read_message()) return;
   }
 }
@@ -245,7 +247,14 @@ void MadLine::flush() {
         ::send(socket_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) break;
-    // A program that has gone is noticed by reading.
+    if (sent < 0) {
+      // A part that is lost would leave a MAD without it: the line ends, which is noticed by
+      // reading, as is a program that has gone.
+      ::shutdown(socket_.get(), SHUT_RDWR);
+      waiting_.clear();
+      waiting_bytes_ = 0;
+      break;
+    }
     waiting_bytes_ -= message.size();
     waiting_.pop_front();
   }

@@ -23,6 +23,7 @@
 #include "base/unique_fd.h"
 #include "subnet/mad_port.h"
 #include "umad/door_protocol.h"
+#include "umad/message_budget.h"
 
 namespace paravane::umad {
 
@@ -33,9 +34,10 @@ class MadLine final : private subnet::MadAgent {
   static constexpr unsigned kMessagesPerWake = 64;
 
   // `socket`: our end. `on_end`: the program has closed its end, or said what cannot be; it may
-  // destroy us. `loop`, `port` and `clock` outlive us.
+  // destroy us. `budget`: of all lines of the program; nullptr: there is no such bound. All outlive
+  // us.
   MadLine(UniqueFd socket, subnet::MadPort& port, EventLoop& loop, const TurnClock& clock,
-          std::function<void()> on_end);
+          std::function<void()> on_end, MessageBudget* budget = nullptr);
   ~MadLine() override;
   MadLine(const MadLine&) = delete;
   MadLine& operator=(const MadLine&) = delete;
@@ -76,6 +78,7 @@ class MadLine final : private subnet::MadAgent {
   EventLoop& loop_;
   const TurnClock& clock_;
   const std::function<void()> on_end_;
+  MessageBudget* const budget_;
   std::array<subnet::AgentId, kMostAgents> agents_{};
   bool is_manager_ = false;
   // A long MAD of which parts have come.

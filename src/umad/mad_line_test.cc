@@ -307,6 +307,21 @@ TEST_F(MadLineTest, AMadOfNoAgentIsLostAndTheLineGoesOn) {
   EXPECT_EQ(port_.sent.size(), 1u);
 }
 
+// All parts of a MAD are said or none.
+TEST_F(MadLineTest, ALineThatCannotBeWrittenToEnds) {
+  auto [ours, theirs] = fake::umad_sockets();
+  const int room = 8192;  // a whole part has none in it
+  ASSERT_EQ(::setsockopt(ours.get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+  bool has_ended = false;
+  MadLine line(std::move(ours), port_, *loop_, clock_, [&has_ended] { has_ended = true; });
+  ASSERT_TRUE(line.watch());
+  ASSERT_EQ(line.register_agent(0, fake::umad_wish(3)), Outcome::kDone);
+  port_.receiver->on_mad(AgentId{port_.last_agent}, {}, mad_text(kMostPart + 1000));
+  EXPECT_TRUE(fake::is_closed(theirs));
+  poll();
+  EXPECT_TRUE(has_ended);
+}
+
 TEST_F(MadLineTest, WhatThePortDoesNotSendIsNotAnsweredInTime) {
   port_.refuses_send = SendRefusal::kNoRoom;
   const MadText mad = mad_text(256);

@@ -24,7 +24,11 @@ void UmadDoor::forget(const subnet::HostAdapter& adapter) {
 }
 
 void UmadDoor::on_client(UniqueFd client) {
-  if (lines_.size() >= kMostConnections) return;
+  if (lines_.size() >= kMostConnections) {
+    ++refused_;
+    log_.warn(clock_.now, "umad door: a program was refused: {} are connected", lines_.size());
+    return;
+  }
   std::list<std::unique_ptr<ControlLine>> made(1);
   const auto place = made.begin();
   *place = std::make_unique<ControlLine>(std::move(client), subnet_, room_, loop_, clock_,

@@ -6,11 +6,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 
 #include "base/doorway.h"
 #include "base/event_loop.h"
+#include "base/limited_log.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "base/unique_fd.h"
@@ -32,6 +34,11 @@ class UmadDoor {
   // Before an adapter is removed from the subnet.
   void forget(const subnet::HostAdapter& adapter);
   std::size_t connections() const { return lines_.size(); }
+  // Those that were closed at once, as there were too many. It is logged.
+  std::uint64_t refused() const { return refused_; }
+  // Before what sockets bring in a turn of the thread: from now on what each program says in a turn
+  // is bounded.
+  void begin_turn() { ++room_.turn; }
 
  private:
   void on_client(UniqueFd client);
@@ -41,6 +48,8 @@ class UmadDoor {
   const TurnClock& clock_;
   Doorway doorway_;
   ControlLine::Room room_;
+  std::uint64_t refused_ = 0;
+  LimitedLog log_;
   std::list<std::unique_ptr<ControlLine>> lines_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "testing/log_capture.h"
 #include "testing/management_datagrams.h"
 #include "testing/subnet_rig.h"
 #include "testing/umad_program.h"
@@ -109,13 +110,48 @@ TEST_F(UmadDoorTest, ConnectionsAreBounded) {
   std::vector<UmadProgram> programs;
   for (std::size_t i = 0; i < UmadDoor::kMostConnections; ++i) programs.push_back(connect());
   EXPECT_EQ(door_->connections(), UmadDoor::kMostConnections);
+  const LogCapture log;
   const UmadProgram late = connect();
   EXPECT_TRUE(fake::is_closed(late.control()));
+  EXPECT_EQ(door_->refused(), 1u);
+  EXPECT_NE(log.text().find("64 are connected"), std::string::npos);
   EXPECT_EQ(door_->connections(), UmadDoor::kMostConnections);
   programs.pop_back();
   step();
   UmadProgram later = connect();
   EXPECT_TRUE(later.facts<AdapterNames>(question_of(Ask::kAdapters)).has_value());
+}
+
+TEST_F(UmadDoorTest, AProgramWithManyLinesHasTheTurnOfOneProgram) {
+  UmadProgram program = connect();
+  std::vector<UniqueFd> lines;
+  const auto message = mad_message(0, rig_.second_lid(), fake::mad_bytes(question(method::kSend)));
+  for (std::uint32_t number = 0; number < 3; ++number) {
+    lines.push_back(program.open("first", number));
+    const auto made = program.outcome(
+        agent_question(Ask::kRegister, number, 0, umad_wish(management_class::kCommunication)));
+    ASSERT_EQ(made, Outcome::kDone);
+  }
+  for (const UniqueFd& line : lines) {
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(fake::say(line, message));
+  }
+  const auto sent = [this] {
+    rig_.settle();
+    return rig_.first.port(1)->totals().sent_unicast;
+  };
+  const auto before = sent();
+  door_->begin_turn();
+  ASSERT_TRUE(loop_->poll(Duration::zero()));
+  const auto after = sent();
+  EXPECT_GT(after, before + 40);
+  EXPECT_LE(after, before + MessageBudget::kMost);
+  ASSERT_TRUE(loop_->poll(Duration::zero()));
+  EXPECT_EQ(sent(), after);
+  for (int turn = 0; turn < 3; ++turn) {
+    door_->begin_turn();
+    ASSERT_TRUE(loop_->poll(Duration::zero()));
+  }
+  EXPECT_EQ(sent(), before + 120);
 }
 
 TEST_F(UmadDoorTest, ADoorThatGoesEndsAllLines) {
