@@ -57,7 +57,8 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   Instant next_deadline() const {
     // Without a manager a notice has no receiver.
     const bool is_heard = port_.lid() != 0 && port_.info().master_lid.get() != 0;
-    return std::min(mads_.next_deadline(), is_heard ? notices_.next_deadline() : kNever);
+    return std::min({mads_.next_deadline(), port_.next_deadline(),
+                     is_heard ? notices_.next_deadline() : kNever});
   }
 
  private:
@@ -267,6 +268,7 @@ void HostAdapter::Attachment::on_register_again() {
 }
 
 void HostAdapter::Attachment::on_time(Instant now) {
+  port_.on_time(now);
   mads_.on_time(now);
   const std::uint16_t master = port_.info().master_lid.get();
   if (port_.lid() == 0 || master == 0) return;

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -501,6 +502,43 @@ TEST_F(HostAdapterTest, AWrongManagementKeyIsTold) {
   EXPECT_EQ(details.modifier.get(), 5u);
   EXPECT_EQ(details.key.get(), 0x78u);
   EXPECT_EQ(details.route, 0);
+}
+
+TEST_F(HostAdapterTest, ANewManagerReadsTheKeyWhenTheLeaseHasEnded) {
+  wire::infiniband::PortInfo info = port_.info();
+  info.speed_supported_state &= 0xF0;
+  info.physical_state_default &= 0x0F;
+  info.management_key.set(0x77);
+  info.key_lease_s.set(10);
+  info.protection_lmc = 0xC0;
+  ASSERT_EQ(port_.set_info(info), 0);
+  Smp request = get_of(attribute::kPortInfo);
+  // The key that the port tells; nullopt: it does not answer.
+  const auto told_key = [&]() -> std::optional<std::uint64_t> {
+    adapter_.on_time(clock_.now);
+    end_.take();
+    arrive(smp_packet(request, kAdapterLid, kSenderLid));
+    std::optional<std::uint64_t> key;
+    for (const Packet& packet : end_.take()) {
+      const Smp smp = mad_in<Smp>(packet);
+      if (smp.header.method == method::kGetResponse)
+        key = attribute_in<wire::infiniband::PortInfo>(smp).management_key.get();
+    }
+    adapter_.on_time(clock_.now);  // a lease begins in the turn of the packet
+    return key;
+  };
+  EXPECT_EQ(told_key(), std::nullopt);
+  clock_.now += 9s;
+  // One with the right key begins it anew.
+  request.management_key.set(0x77);
+  EXPECT_EQ(told_key(), 0x77u);
+  request.management_key.set(0);
+  EXPECT_EQ(told_key(), std::nullopt);
+  clock_.now += 9s;
+  EXPECT_EQ(told_key(), std::nullopt);
+  clock_.now += 1s;
+  EXPECT_LE(adapter_.next_deadline(), clock_.now);
+  EXPECT_EQ(told_key(), 0x77u);
 }
 
 TEST_F(HostAdapterTest, AWrongManagementKeyByADirectedRouteIsToldWithTheWayBack) {

@@ -47,8 +47,13 @@ class Node : public Port::Listener {
   bool has_key(std::uint64_t key, PortNumber arrived) {
     Port& guard = guarded_by(arrived);
     const std::uint64_t right = guard.info().management_key.get();
-    if (right == 0 || key == right) return true;
+    if (right == 0) return true;
+    if (key == right) {
+      guard.heard_right_key();
+      return true;
+    }
     guard.count_key_violation();
+    guard.heard_wrong_key();
     return false;
   }
   // nullptr: an adapter has none.

@@ -1,6 +1,8 @@
 #include "subnet/port.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "wire/infiniband/local_route.h"
 
@@ -263,7 +265,20 @@ void Port::count_qkey_violation() {
   count_up(info_.qkey_violations);
 }
 
-void Port::end_key_protection() {
+void Port::heard_wrong_key() {
+  if (lease_end_ == kNever && info_.key_lease_s.get() != 0) lease_begins_ = true;
+}
+
+void Port::heard_right_key() {
+  lease_begins_ = false;
+  lease_end_ = kNever;
+}
+
+void Port::on_time(Instant now) {
+  if (std::exchange(lease_begins_, false))
+    lease_end_ = now + std::chrono::seconds(info_.key_lease_s.get());
+  if (now < lease_end_) return;
+  lease_end_ = kNever;
   info_.protection_lmc &= 0x3F;
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/instant.h"
 #include "subnet/adapter_model.h"
 #include "subnet/port_totals.h"
 #include "wire/infiniband/subnet_management.h"
@@ -94,8 +95,13 @@ class Port {
   void count_key_violation();
   void count_partition_violation();
   void count_qkey_violation();
-  // Protection of the key ends with its lease.
-  void end_key_protection();
+  // The management key of a request was wrong, or right. After a wrong one the lease of the key
+  // runs, if it has one, until a right one comes; with its end protection ends, so that a new
+  // manager can take over from one that has gone (14.2.4.2).
+  void heard_wrong_key();
+  void heard_right_key();
+  void on_time(Instant now);
+  Instant next_deadline() const { return lease_begins_ ? Instant::min() : lease_end_; }
 
   // ---- The link's part ----
   // Trained with a partner: the slower speed and the smaller MTU hold. Initialize follows.
@@ -123,6 +129,8 @@ class Port {
   Listener& listener_;
   wire::infiniband::PortInfo info_;
   std::vector<std::uint16_t> partitions_;
+  bool lease_begins_ = false;  // at the next on_time()
+  Instant lease_end_ = kNever;
   PortTotals totals_;
 };
 

@@ -487,15 +487,44 @@ TEST_F(PortTest, TellsWhetherAManagerIsThere) {
   EXPECT_EQ(port_.capabilities(), before);
 }
 
-TEST_F(PortTest, ProtectionEndsWithoutTheKey) {
-  EXPECT_EQ(set([](PortInfo& info) {
-              info.management_key.set(7);
-              info.protection_lmc = 0x80 | 2;
-            }),
-            0);
-  port_.end_key_protection();
+TEST_F(PortTest, ProtectionOfTheKeyEndsWithItsLease) {
+  using namespace std::chrono_literals;
+  constexpr Instant kBegin{1000s};
+  const auto lease = [this](std::uint16_t seconds) {
+    EXPECT_EQ(set([seconds](PortInfo& info) {
+                info.management_key.set(7);
+                info.key_lease_s.set(seconds);
+                info.protection_lmc = 0x80 | 2;
+              }),
+              0);
+  };
+  lease(60);
+  EXPECT_EQ(port_.next_deadline(), kNever);
+  port_.heard_wrong_key();
+  EXPECT_LE(port_.next_deadline(), kBegin);
+  port_.on_time(kBegin);
+  EXPECT_EQ(port_.next_deadline(), kBegin + 60s);
+  // More of them do not make it longer.
+  port_.heard_wrong_key();
+  port_.on_time(kBegin + 30s);
+  EXPECT_EQ(port_.next_deadline(), kBegin + 60s);
+  port_.on_time(kBegin + 60s - 1ns);
+  EXPECT_EQ(port_.info().protection_lmc, 0x82);
+  port_.on_time(kBegin + 60s);
   EXPECT_EQ(port_.info().protection_lmc, 2);
-  EXPECT_EQ(port_.info().management_key.get(), 7u);
+  EXPECT_EQ(port_.next_deadline(), kNever);
+  // A manager that is there keeps it.
+  lease(60);
+  port_.heard_wrong_key();
+  port_.on_time(kBegin);
+  port_.heard_right_key();
+  port_.on_time(kBegin + 60s);
+  EXPECT_EQ(port_.info().protection_lmc, 0x82);
+  // 0: it does not end.
+  lease(0);
+  port_.heard_wrong_key();
+  port_.on_time(kBegin);
+  EXPECT_EQ(port_.next_deadline(), kNever);
 }
 
 }  // namespace

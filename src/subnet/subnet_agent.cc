@@ -34,7 +34,12 @@ bool SubnetAgent::answers(const SubnetManagementPacket& smp) {
 
 std::optional<SubnetManagementPacket> SubnetAgent::answer(const Smp& request, PortNumber arrived) {
   Port& guarded = node_.guarded_by(arrived);
-  const Guard guard = std::max(this->guard(request, guarded), guard_of_other(request, arrived));
+  const Guard own = this->guard(request, guarded);
+  if (own == Guard::kRefuses)
+    guarded.heard_wrong_key();
+  else if (request.management_key.get() == guarded.info().management_key.get())
+    guarded.heard_right_key();
+  const Guard guard = std::max(own, guard_of_other(request, arrived));
   if (guard == Guard::kRefuses) {
     ++refused_keys_;
     guarded.count_key_violation();

@@ -305,7 +305,8 @@ void SubnetSwitch::on_link_order(PortNumber port) {
 }
 
 void SubnetSwitch::on_time(Instant now) {
-  const Port& own = *ports_[0];
+  Port& own = *ports_[0];
+  own.on_time(now);
   const std::uint16_t master = own.info().master_lid.get();
   if (own.lid() == 0 || master == 0) return;
   for (const Notices::Due& due : notices_.take_due(now))
@@ -314,7 +315,8 @@ void SubnetSwitch::on_time(Instant now) {
 
 Instant SubnetSwitch::next_deadline() const {
   const Port& own = *ports_[0];
-  return own.lid() != 0 && own.info().master_lid.get() != 0 ? notices_.next_deadline() : kNever;
+  const bool is_heard = own.lid() != 0 && own.info().master_lid.get() != 0;
+  return std::min(own.next_deadline(), is_heard ? notices_.next_deadline() : kNever);
 }
 
 }  // namespace paravane::subnet
