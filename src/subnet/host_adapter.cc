@@ -96,7 +96,8 @@ void HostAdapter::Attachment::on_packet(Packet packet) {
     return;
   }
   port_.heard_data();
-  if (!port_.receives_data() || !is_for_us(headers)) {
+  const bool fits = read->payload.size() <= wire::infiniband::bytes_of(port_.mtu());
+  if (!port_.receives_data() || !fits || !is_for_us(headers)) {
     ++totals.receive_errors;
     return;
   }
@@ -188,7 +189,7 @@ void HostAdapter::Attachment::tell_bad_key(std::uint16_t number, std::uint32_t k
 
 bool HostAdapter::Attachment::send_data(DatagramHeaders headers,
                                         std::span<const std::byte> payload) {
-  if (!port_.sends_data()) {
+  if (!port_.sends_data() || payload.size() > wire::infiniband::bytes_of(port_.mtu())) {
     ++port_.totals().send_discards;
     return false;
   }

@@ -54,7 +54,7 @@ class HostAdapter final : public Node, public PacketReceiver {
   void remove_user(PortNumber port, PortUser& user);
 
   // Sends a datagram from a queue pair of the port. `headers.source` is set here. False: the port
-  // is not active; it was counted.
+  // is not active, or its link's MTU smaller; it was counted.
   bool send(PortNumber port, wire::infiniband::DatagramHeaders headers,
             std::span<const std::byte> payload);
 

@@ -449,6 +449,26 @@ TEST_F(HostAdapterTest, ItsPortsAnswerApart) {
             kAdapterGuid + 2);
 }
 
+// ---- MTU ----
+
+TEST_F(HostAdapterTest, WhatIsAboveTheMtuOfTheLinkIsDropped) {
+  wire::infiniband::PortInfo wish = port_.info();
+  wish.speed_supported_state &= 0xF0;
+  wish.physical_state_default &= 0x0F;
+  wish.mtu_master_level = 0x40;  // 2048
+  ASSERT_EQ(port_.set_info(wish), 0);
+  arrive(data(to_pair(), 2048));
+  EXPECT_EQ(receiver_.pairs.size(), 1u);
+  arrive(data(to_pair(), 2049));
+  EXPECT_EQ(receiver_.pairs.size(), 1u);
+  EXPECT_EQ(port_.totals().receive_errors, 1u);
+  const DatagramHeaders out{.destination = kSenderLid, .destination_qp = 0x50};
+  EXPECT_TRUE(adapter_.send(1, out, std::vector<std::byte>(2048)));
+  EXPECT_FALSE(adapter_.send(1, out, std::vector<std::byte>(2049)));
+  EXPECT_EQ(port_.totals().send_discards, 1u);
+  EXPECT_EQ(end_.take().size(), 1u);
+}
+
 // ---- Notices ----
 
 TEST_F(HostAdapterTest, AManagerThatComesOrGoesIsTold) {

@@ -49,6 +49,7 @@ void LocalLink::train() {
     other.link_down();
   }
   if (!is_down(one) || one.is_disabled() || other.is_disabled()) return;
+  if (one.is_asleep() && other.is_asleep()) return;
   const Speed speed = std::min(one.abilities().speed, other.abilities().speed);
   one.link_up(speed);
   other.link_up(speed);

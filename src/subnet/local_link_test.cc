@@ -132,6 +132,23 @@ TEST_F(LocalLinkTest, WhatDoesNotFitTheQueueIsDroppedAndCounted) {
   EXPECT_EQ(adapter().totals().send_discards, 5u);
 }
 
+TEST_F(LocalLinkTest, PortsThatBothSleepHaveNoLink) {
+  link_.judge();
+  for (Port* port : {&adapter(), &outer()}) {
+    PortInfo wish = port->info();
+    wish.speed_supported_state &= 0xF0;
+    wish.physical_state_default = 1;
+    EXPECT_EQ(port->set_info(wish), 0);
+  }
+  outer().link_down();
+  link_.other().on_order();
+  link_.judge();
+  expect_both(PortState::kDown);
+  order_at_switch(PhysicalState::kPolling);
+  link_.judge();
+  expect_both(PortState::kInitialize);
+}
+
 // The way back, and other ports, have room while one port floods.
 TEST_F(LocalLinkTest, APortThatFloodsLeavesRoomForOthers) {
   link_.judge();

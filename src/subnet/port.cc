@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "wire/infiniband/datagram.h"
 #include "wire/infiniband/local_route.h"
 
 namespace paravane::subnet {
@@ -103,6 +104,8 @@ std::uint16_t Port::judge(const PortInfo& wish) const {
   if (!steps) return kRefused;
   const std::uint8_t physical = high(wish.physical_state_default);
   if (physical > static_cast<std::uint8_t>(PhysicalState::kDisabled)) return kRefused;
+  const std::uint8_t when_down = low(wish.physical_state_default);
+  if (when_down > static_cast<std::uint8_t>(PhysicalState::kPolling)) return kRefused;
   const std::uint8_t width = wish.width_enabled;
   if (width != 0 && width != kAllWidths && (width & ~info_.width_supported) != 0) return kRefused;
   const std::uint8_t speed = low(wish.speed_active_enabled);
@@ -167,8 +170,8 @@ void Port::follow_orders(const PortInfo& wish) {
     listener_.on_link_order(number_);
   } else if (physical == PhysicalState::kPolling ||
              (wanted == PortState::kDown && !is_disabled())) {
-    set_physical_state(PhysicalState::kPolling);
     link_down();
+    set_physical_state(physical == PhysicalState::kPolling ? physical : state_when_down());
     listener_.on_link_order(number_);
   } else if (wanted == PortState::kArmed || wanted == PortState::kActive) {
     if (state() == wanted) return;
@@ -214,6 +217,10 @@ std::uint16_t Port::lids() const {
 bool Port::has_lid(std::uint16_t lid) const {
   const std::uint16_t ours = info_.lid.get();
   return ours != 0 && lid >= ours && lid - ours < lids();
+}
+
+bool Port::fits(std::size_t packet_bytes) const {
+  return packet_bytes <= wire::infiniband::bytes_of(mtu()) + wire::infiniband::kMostHeaderBytes;
 }
 
 Mtu Port::mtu() const {
@@ -289,9 +296,13 @@ void Port::link_up(Speed speed) {
   listener_.on_port_change(number_);
 }
 
+PhysicalState Port::state_when_down() const {
+  return static_cast<PhysicalState>(low(info_.physical_state_default));
+}
+
 void Port::link_down() {
   const bool was_up = state() != PortState::kDown;
-  if (!is_disabled()) set_physical_state(PhysicalState::kPolling);
+  if (was_up && !is_disabled()) set_physical_state(state_when_down());
   set_state(PortState::kDown);
   if (!was_up) return;
   ++totals_.link_downed;

@@ -75,6 +75,8 @@ class Port {
   bool has_lid(std::uint16_t lid) const;
   std::uint64_t guid() const { return abilities_.guid; }
   wire::infiniband::Mtu mtu() const;  // of the link
+  // Whether a packet of data with all of its headers goes over the link.
+  bool fits(std::size_t packet_bytes) const;
   // Of packets that arrive, and that are sent.
   bool enforces_in() const;
   bool enforces_out() const;
@@ -110,6 +112,8 @@ class Port {
   bool is_disabled() const {
     return physical_state() == wire::infiniband::PhysicalState::kDisabled;
   }
+  // It hears a partner that looks for it, but looks for none.
+  bool is_asleep() const { return physical_state() == wire::infiniband::PhysicalState::kSleep; }
   // A data packet arrived: an armed port becomes active (7.2.7).
   void heard_data();
 
@@ -118,6 +122,8 @@ class Port {
 
  private:
   void set_state(wire::infiniband::PortState state);
+  // Sleep or Polling, as the manager wishes (LinkDownDefaultState).
+  wire::infiniband::PhysicalState state_when_down() const;
   void set_physical_state(wire::infiniband::PhysicalState state);
   std::uint16_t judge(const wire::infiniband::PortInfo& wish) const;
   void take_identity(const wire::infiniband::PortInfo& wish);

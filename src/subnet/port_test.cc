@@ -378,6 +378,25 @@ TEST_F(PortTest, ASleepingPortIsDown) {
   EXPECT_EQ(port_.physical_state(), PhysicalState::kSleep);
 }
 
+TEST_F(PortTest, APortThatGoesDownSleepsIfThatIsItsDefault) {
+  bring_to(PortState::kActive);
+  EXPECT_EQ(set([](PortInfo& info) { info.physical_state_default = 1; }), 0);
+  port_.link_down();
+  EXPECT_TRUE(port_.is_asleep());
+  port_.link_up(Speed::kQuad);
+  EXPECT_EQ(set([](PortInfo& info) {
+              info.speed_supported_state = (info.speed_supported_state & 0xF0) | 1;
+              info.physical_state_default = 0;
+            }),
+            0);
+  EXPECT_TRUE(port_.is_asleep());
+  EXPECT_EQ(order(PhysicalState::kPolling), 0);
+  EXPECT_EQ(port_.physical_state(), PhysicalState::kPolling);
+  // No other state is one.
+  for (const std::uint8_t state : std::initializer_list<std::uint8_t>{3, 4, 5, 15})
+    EXPECT_NE(set([state](PortInfo& info) { info.physical_state_default = state; }), 0);
+}
+
 TEST_F(PortTest, ASwitchsOwnPortIsAlwaysActive) {
   own_.link_up(Speed::kQuad);
   EXPECT_TRUE(own_.is_active());

@@ -111,7 +111,9 @@ void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
   const bool is_multicast = wire::infiniband::is_multicast_lid(lid);
   ++(is_multicast ? totals.received_multicast : totals.received_unicast);
   const bool is_management = route.lane() == kManagementLane;
-  if (is_management && !may_manage_[arrived] && manages(packet)) {
+  // Management of the subnet is for one node.
+  const bool is_for_many = is_management && is_multicast;
+  if (is_for_many || (is_management && !may_manage_[arrived] && manages(packet))) {
     ++totals.management_dropped;
     return;
   }
@@ -171,7 +173,7 @@ void SubnetSwitch::tell_bad_partition(const Port& port, const Packet& packet) {
 
 bool SubnetSwitch::is_let_out(Port& port, const Packet& packet) {
   if (header_at<LocalRouteHeader>(packet).lane() == kManagementLane) return true;
-  if (!port.sends_data()) {
+  if (!port.sends_data() || !port.fits(packet.size())) {
     ++port.totals().send_discards;
     return false;
   }
@@ -233,7 +235,8 @@ void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
       on_bad_key({.lid = headers.source}, smp);
     return;
   }
-  const bool is_service = headers.destination_qp == wire::infiniband::kServiceQueuePair &&
+  const bool is_service = headers.lane != kManagementLane &&
+                          headers.destination_qp == wire::infiniband::kServiceQueuePair &&
                           headers.qkey == wire::infiniband::kServiceQkey;
   if (!is_service || !PerformanceAgent::answers(header_at<MadHeader>(read->payload))) {
     ++totals.receive_errors;

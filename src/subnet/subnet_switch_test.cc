@@ -269,6 +269,45 @@ TEST_F(SubnetSwitchTest, APartitionIsKeptInWhereItWouldLeave) {
   EXPECT_EQ(ways_taken(), (std::vector<PortNumber>{2}));
 }
 
+TEST_F(SubnetSwitchTest, APacketAboveTheMtuOfItsLinkIsDropped) {
+  wire::infiniband::PortInfo wish = at(2).info();
+  wish.speed_supported_state &= 0xF0;
+  wish.physical_state_default &= 0x0F;
+  wish.mtu_master_level = 0x40;  // 2048
+  ASSERT_EQ(at(2).set_info(wish), 0);
+  const auto packet_of = [](std::size_t payload) {
+    return fake::packet_with({.source = kManagerLid, .destination = kReachedLid},
+                             std::vector<std::byte>(payload));
+  };
+  arrive(1, packet_of(2048));
+  EXPECT_EQ(ways_taken(), (std::vector<PortNumber>{2}));
+  arrive(1, packet_of(2400));
+  EXPECT_TRUE(ways_taken().empty());
+  EXPECT_EQ(at(2).totals().send_discards, 1u);
+}
+
+TEST_F(SubnetSwitchTest, ManagementIsNotForMany) {
+  set_group(0b0110);
+  arrive(3, smp_packet(get_of(attribute::kNodeInfo), kGroupLid, kManagerLid));
+  EXPECT_TRUE(ways_taken().empty());
+  EXPECT_EQ(at(3).totals().management_dropped, 1u);
+}
+
+TEST_F(SubnetSwitchTest, CountersAreNotReadOnTheLaneOfManagement) {
+  PerformancePacket request;
+  request.header.management_class = wire::infiniband::management_class::kPerformance;
+  request.header.method = method::kGet;
+  request.header.attribute.set(attribute::kPortCounters);
+  request.data[1] = std::byte{1};
+  DatagramHeaders headers = fake::service_headers(kManagerLid, kOwnLid);
+  headers.lane = wire::infiniband::kManagementLane;
+  arrive(1, fake::packet_with(headers, fake::mad_bytes(request)));
+  EXPECT_TRUE(ways_taken().empty());
+  headers.lane = 0;
+  arrive(1, fake::packet_with(headers, fake::mad_bytes(request)));
+  EXPECT_EQ(ways_taken(), (std::vector<PortNumber>{1}));
+}
+
 TEST_F(SubnetSwitchTest, EnforcementDoesNotStopManagement) {
   enforce(1, true, true, {});
   enforce(2, true, true, {});

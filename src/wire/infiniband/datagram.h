@@ -33,6 +33,10 @@ inline constexpr std::size_t kMostPayloadBytes = 4096;
 inline constexpr std::size_t kMostPacketBytes =
     kLeastDatagramBytes + kGlobalRouteBytes + 4 + kMostPayloadBytes;
 
+// Before the payload of a packet of any transport, in the form that packets have here: 8 + 40 + 12
+// + 60.
+inline constexpr std::size_t kMostHeaderBytes = 120;
+
 struct GlobalRoute {
   Gid source{};
   Gid destination{};
