@@ -161,6 +161,7 @@ TEST_F(MadLayerTest, ARouteThatDoesNotBeginAtThePortGoesNowhere) {
   under_way.header.class_specific.set(hops_of(1, 1));
   EXPECT_TRUE(send(agent, under_way).has_value());
   EXPECT_TRUE(outlet_.sent.empty());
+  EXPECT_EQ(port_.totals().management_dropped, 2u);
 }
 
 TEST_F(MadLayerTest, ItsOwnNodeAnswersARouteOfNoHops) {

@@ -41,7 +41,6 @@ std::optional<SubnetManagementPacket> SubnetAgent::answer(const Smp& request, Po
     guarded.heard_right_key();
   const Guard guard = std::max(own, guard_of_other(request, arrived));
   if (guard == Guard::kRefuses) {
-    ++refused_keys_;
     guarded.count_key_violation();
     return std::nullopt;
   }

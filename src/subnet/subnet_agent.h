@@ -28,8 +28,6 @@ class SubnetAgent {
   std::optional<wire::infiniband::SubnetManagementPacket> answer(
       const wire::infiniband::SubnetManagementPacket& request, PortNumber arrived);
 
-  std::uint64_t refused_keys() const { return refused_keys_; }
-
  private:
   using Smp = wire::infiniband::SubnetManagementPacket;
 
@@ -54,7 +52,6 @@ class SubnetAgent {
   Port* named_port(std::uint32_t number, PortNumber arrived) const;
 
   Node& node_;
-  std::uint64_t refused_keys_ = 0;
 };
 
 }  // namespace paravane::subnet

@@ -23,7 +23,7 @@ void SubnetInterface::on_arrival(PortNumber arrived, const DatagramHeaders& head
   }
   const RouteStep step = subnet::on_arrival(smp, arrived, node_.is_switch(), node_.ports());
   switch (step.kind) {
-    case Kind::kDrop: ++dropped_; break;
+    case Kind::kDrop: drop(arrived); break;
     case Kind::kForward: outlet_.send_through(step.port, smp); break;
     case Kind::kByLid: outlet_.send_to(step.lid, smp); break;
     case Kind::kAnswer: answer(arrived, from, smp); break;
@@ -39,13 +39,13 @@ void SubnetInterface::on_departure(PortNumber from, std::uint16_t lid, Smp smp) 
   const MadAddress here{.lid = wire::infiniband::kPermissiveLid};
   const RouteStep step = subnet::on_departure(smp, node_.ports());
   switch (step.kind) {
-    case Kind::kDrop: ++dropped_; break;
+    case Kind::kDrop: drop(from); break;
     case Kind::kForward:
       // An adapter's port sends through itself alone.
       if (step.port == from)
         outlet_.send_through(step.port, smp);
       else
-        ++dropped_;
+        drop(from);
       break;
     case Kind::kByLid: outlet_.send_to(step.lid != 0 ? step.lid : lid, smp); break;
     case Kind::kAnswer: answer(from, here, smp); break;
@@ -73,12 +73,12 @@ void SubnetInterface::answer(PortNumber arrived, const MadAddress& from, const S
       if (step.port != 0 && step.port <= node_.ports())
         outlet_.send_through(step.port, *answer);
       else
-        ++dropped_;
+        drop(arrived);
       break;
     case Kind::kByLid: outlet_.send_to(step.lid != 0 ? step.lid : from.lid, *answer); break;
     case Kind::kDeliver: outlet_.deliver(from, *answer); break;
     case Kind::kAnswer:
-    case Kind::kDrop: ++dropped_; break;
+    case Kind::kDrop: drop(arrived); break;
   }
 }
 

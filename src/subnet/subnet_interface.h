@@ -33,23 +33,23 @@ class SubnetInterface {
 
   SubnetInterface(Node& node, Outlet& outlet) : node_(node), agent_(node), outlet_(outlet) {}
 
-  // From a link, or by a loop from the node itself.
+  // From a link, or by a loop from the node itself. What cannot be brought anywhere is counted at
+  // the port, as VL15Dropped. REQUIRES: a port of the node, also below.
   void on_arrival(PortNumber arrived, const wire::infiniband::DatagramHeaders& headers, Smp smp);
   // From a program at port `from`, to the LID `lid` unless the route is directed.
   void on_departure(PortNumber from, std::uint16_t lid, Smp smp);
 
-  // SMPs that could not be brought anywhere.
-  std::uint64_t dropped() const { return dropped_; }
   const SubnetAgent& agent() const { return agent_; }
 
  private:
+  // An SMP that came through this port cannot be brought anywhere.
+  void drop(PortNumber port) { ++node_.port(port)->totals().management_dropped; }
   // Answers, or delivers, a request that has arrived at its responder.
   void answer(PortNumber arrived, const MadAddress& from, const Smp& request);
 
   Node& node_;
   SubnetAgent agent_;
   Outlet& outlet_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace paravane::subnet

@@ -35,6 +35,7 @@ ControlLine::ControlLine(UniqueFd socket, subnet::Subnet& subnet, Room& room, Ev
 
 ControlLine::~ControlLine() {
   loop_.unwatch(socket_.get());
+  for (const auto& [number, one] : lines_) tell_dropped(*one.line);
   room_.lines -= lines_.size();
 }
 
@@ -131,7 +132,17 @@ Outcome ControlLine::about_line(const Question& question) {
 }
 
 void ControlLine::close(std::uint32_t line) {
-  room_.lines -= lines_.erase(line);
+  const auto found = lines_.find(line);
+  if (found == lines_.end()) return;
+  tell_dropped(*found->second.line);
+  lines_.erase(found);
+  --room_.lines;
+}
+
+void ControlLine::tell_dropped(const MadLine& line) {
+  if (line.dropped() == 0) return;
+  room_.log.warn(clock_.now, "umad door: {} datagrams were dropped as their program did not read",
+                 line.dropped());
 }
 
 bool ControlLine::say(Outcome outcome, std::span<const std::byte> facts, int descriptor) {

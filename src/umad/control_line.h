@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "base/limited_log.h"
 #include "base/turn_clock.h"
 #include "base/unique_fd.h"
 #include "subnet/subnet.h"
@@ -27,6 +28,7 @@ class ControlLine {
   struct Room {
     std::size_t lines = 0;   // MAD lines
     std::uint64_t turn = 0;  // of the thread; see MessageBudget
+    LimitedLog log{};
   };
 
   // `on_end`: the program has gone, or said what cannot be; it may destroy us. All else outlives
@@ -55,6 +57,8 @@ class ControlLine {
   Outcome about_line(const Question& question);
   bool say(Outcome outcome, std::span<const std::byte> facts = {}, int descriptor = -1);
   void close(std::uint32_t line);
+  // What was dropped as its program did not read it is logged when a line ends.
+  void tell_dropped(const MadLine& line);
 
   UniqueFd socket_;
   subnet::Subnet& subnet_;

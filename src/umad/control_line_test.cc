@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "testing/log_capture.h"
+#include "testing/management_datagrams.h"
 #include "testing/subnet_rig.h"
 #include "testing/umad_program.h"
 
@@ -342,6 +344,45 @@ TEST_F(ControlLineTest, AnAdapterThatGoesEndsItsLines) {
   EXPECT_EQ(room_.lines, 1u);
   EXPECT_EQ(one.outcome(question_of(Ask::kClose, {}, 1, 2)), Outcome::kBadLine);
   EXPECT_EQ(one.outcome(question_of(Ask::kClose, {}, 1, 1)), Outcome::kDone);
+}
+
+// ---- What is logged ----
+
+class SilentAgent : public subnet::MadAgent {
+ public:
+  void on_mad(subnet::AgentId, const subnet::MadAddress&, std::span<const std::byte>) override {}
+  void on_no_answer(subnet::AgentId, const subnet::MadAddress&,
+                    std::span<const std::byte>) override {}
+};
+
+TEST_F(ControlLineTest, WhatAProgramDidNotReadIsLoggedWhenItsLineEnds) {
+  fake::UmadProgram& reader = program();
+  const UniqueFd mads = reader.open("second", 0);
+  ASSERT_EQ(reader.outcome(fake::agent_question(
+                Ask::kRegister, 0, 0,
+                fake::umad_wish(wire::infiniband::management_class::kCommunication,
+                                {wire::infiniband::method::kSend}))),
+            Outcome::kDone);
+  SilentAgent agent;
+  subnet::MadPort& port = rig_.first.mads(1);
+  const auto id = port.register_agent(
+      {.management_class = wire::infiniband::management_class::kCommunication}, agent);
+  ASSERT_TRUE(id.has_value());
+  wire::infiniband::PerformancePacket mad;
+  mad.header.management_class = wire::infiniband::management_class::kCommunication;
+  mad.header.method = wire::infiniband::method::kSend;
+  for (std::size_t i = 0; i < 2 * MadLine::kMostWaiting / sizeof mad; ++i) {
+    ASSERT_TRUE(port.send(*id, {.lid = rig_.second_lid(), .qp = 1}, fake::mad_bytes(mad), {}, 0,
+                          rig_.clock.now)
+                    .has_value());
+    if (i % 64 == 0) rig_.settle();
+  }
+  rig_.settle();
+  const LogCapture log;
+  reader.close();
+  step();
+  EXPECT_NE(log.text().find("datagrams were dropped"), std::string::npos);
+  port.unregister(*id);
 }
 
 }  // namespace

@@ -73,7 +73,6 @@ enum class Outcome : std::uint32_t {
   kBadWish = 4,    // class, version or agent's number cannot be
   kNoRoom = 5,     // too many lines or agents
   kBadLine = 6,    // a line that is not open, or open already
-  kNotInfiniBand = 7,
 };
 
 // Begins each answer; what the question asked for follows if it is kDone.

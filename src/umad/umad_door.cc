@@ -26,7 +26,7 @@ void UmadDoor::forget(const subnet::HostAdapter& adapter) {
 void UmadDoor::on_client(UniqueFd client) {
   if (lines_.size() >= kMostConnections) {
     ++refused_;
-    log_.warn(clock_.now, "umad door: a program was refused: {} are connected", lines_.size());
+    room_.log.warn(clock_.now, "umad door: a program was refused: {} are connected", lines_.size());
     return;
   }
   std::list<std::unique_ptr<ControlLine>> made(1);

@@ -12,7 +12,6 @@
 
 #include "base/doorway.h"
 #include "base/event_loop.h"
-#include "base/limited_log.h"
 #include "base/timers.h"
 #include "base/turn_clock.h"
 #include "base/unique_fd.h"
@@ -49,7 +48,6 @@ class UmadDoor {
   Doorway doorway_;
   ControlLine::Room room_;
   std::uint64_t refused_ = 0;
-  LimitedLog log_;
   std::list<std::unique_ptr<ControlLine>> lines_;
 };
 

@@ -22,7 +22,7 @@ using umad::Question;
 
 constexpr const char* kUsualDoor = "/run/paravane/umad.sock";
 constexpr timeval kConnectLimit{.tv_sec = 2, .tv_usec = 0};  // its backlog may be full
-constexpr std::uint32_t kLastOutcome = static_cast<std::uint32_t>(Outcome::kNotInfiniBand);
+constexpr std::uint32_t kLastOutcome = static_cast<std::uint32_t>(Outcome::kBadLine);
 
 // The first descriptor that came along; the others are closed.
 UniqueFd descriptor_of(msghdr& message) {

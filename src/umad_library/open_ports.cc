@@ -22,8 +22,7 @@ int error_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::kDone: return 0;
     case Outcome::kVersion: return EPROTONOSUPPORT;
-    case Outcome::kNoAdapter:
-    case Outcome::kNotInfiniBand: return ENODEV;
+    case Outcome::kNoAdapter: return ENODEV;
     case Outcome::kTaken: return EBUSY;
     case Outcome::kBadWish: return EINVAL;
     case Outcome::kNoRoom: return ENOMEM;

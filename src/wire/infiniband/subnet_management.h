@@ -136,7 +136,6 @@ inline constexpr std::uint32_t kIsManager = 1U << 1;
 inline constexpr std::uint32_t kNotices = 1U << 2;
 inline constexpr std::uint32_t kTraps = 1U << 3;
 inline constexpr std::uint32_t kLaneTable = 1U << 6;
-inline constexpr std::uint32_t kManagerDisabled = 1U << 10;
 inline constexpr std::uint32_t kSystemGuid = 1U << 11;
 inline constexpr std::uint32_t kConnections = 1U << 16;
 inline constexpr std::uint32_t kDeviceManagement = 1U << 19;
