@@ -31,9 +31,7 @@ constexpr std::uint32_t kPortCapabilities =
 class HostAdapter::Attachment final : public MadLayer::Outlet {
  public:
   Attachment(HostAdapter& adapter, Port& port, SegmentRoom* room)
-      : adapter_(adapter),
-        port_(port),
-        mads_(adapter, port, *this, adapter.clock_, room) {}
+      : adapter_(adapter), port_(port), mads_(adapter, port, *this, adapter.clock_, room) {}
 
   Port& port() { return port_; }
   MadLayer& mads() { return mads_; }
