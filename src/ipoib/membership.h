@@ -50,6 +50,8 @@ class Membership {
 
   std::uint16_t vlan() const { return vlan_; }
   State state() const { return state_; }
+  // The key with which it joins or has joined; 0: it does neither.
+  std::uint16_t partition() const { return key_; }
   // nullptr: it is not joined.
   const BroadcastGroup* group() const { return group_ ? &*group_ : nullptr; }
   // With kRefused, in words.

@@ -33,6 +33,11 @@ constexpr bool is_group_mac(const MacBytes& mac) {
   return (mac[0] & 1) != 0;
 }
 
+// Of full and of limited members.
+constexpr bool is_same_partition(std::uint16_t one, std::uint16_t other) {
+  return (one | wire::infiniband::kFullMember) == (other | wire::infiniband::kFullMember);
+}
+
 IpoibAddress address_with(std::uint32_t queue_pair, const wire::infiniband::Gid& gid) {
   return {.number = Be24(queue_pair), .gid = gid};
 }
@@ -97,9 +102,19 @@ bool Uplink::add_vlan(std::uint16_t vlan) {
 void Uplink::remove_vlan(std::uint16_t vlan) {
   const auto found = partitions_.find(vlan);
   if (found == partitions_.end()) return;
+  const std::uint16_t left = found->second.membership->partition();
   stop_listening(found->second);
   addresses_.forget(vlan);
   partitions_.erase(found);
+  join_again(left);
+}
+
+void Uplink::join_again(std::uint16_t left) {
+  if (left == 0 || !adapter_.port(port_)->is_active()) return;
+  for (const auto& [vlan, partition] : partitions_) {
+    if (is_same_partition(partition.membership->partition(), left))
+      partition.membership->on_register_again();
+  }
 }
 
 void Uplink::on_membership(Membership& membership) {
@@ -142,7 +157,11 @@ void Uplink::follow_port() {
   // What is interrupted without memory is begun again.
   if (has_port_changed_) {
     follow_lid();
-    for (const auto& [vlan, partition] : partitions_) partition.membership->on_port_change();
+    for (const auto& [vlan, partition] : partitions_) {
+      const std::uint16_t before = partition.membership->partition();
+      partition.membership->on_port_change();
+      if (partition.membership->partition() != before) join_again(before);
+    }
     has_port_changed_ = false;
   }
   if (registers_again_) {

@@ -147,6 +147,9 @@ class Uplink final : private subnet::DatagramReceiver,
   void listen(Partition& partition, const BroadcastGroup& group);
   void stop_listening(Partition& partition);
   void follow_port();
+  // A partition was left for the whole port. Untagged frames and those of a VLAN may be in one:
+  // what stays in it joins again.
+  void join_again(std::uint16_t left);
   // Paths hold for the LID that the port had.
   void follow_lid();
   std::uint16_t own_lid() const { return adapter_.port(port_)->lid(); }

@@ -77,6 +77,26 @@ TEST_F(UplinkTest, ARemovedVlanHearsAndSendsNothing) {
   EXPECT_EQ(reached(there), 1u);
 }
 
+// Administration knows a port as a member, not for whom: the group must outlast the first that
+// goes.
+TEST_F(UplinkTest, APartitionOfTwoStaysWhileOneIsInIt) {
+  make_partitions({0x8005, kKeyOfAll});
+  add(5);
+  const auto is_member = [&] {
+    EXPECT_TRUE(rig_.run());
+    return rig_.administration.is_member(0x8005, UplinkRig::kFirstPort);
+  };
+  ASSERT_TRUE(is_member());
+  rig_.first.remove_vlan(5);
+  EXPECT_TRUE(is_member()) << "untagged frames are in it";
+  EXPECT_NE(reached(kToAll), 0u);
+  add(5);
+  ASSERT_TRUE(rig_.write_partitions(UplinkRig::kFirstPort, {kKeyOfAll, 0x8005}));
+  EXPECT_TRUE(is_member()) << "the VLAN is in it, untagged frames no longer";
+  rig_.first.remove_vlan(5);
+  EXPECT_FALSE(is_member());
+}
+
 TEST_F(UplinkTest, FramesThatWaitForAPathEndWithTheirVlan) {
   const MacBytes far = Stranger{}.mac();
   rig_.administration.add_node(Stranger{}.lid, Stranger{}.gid);
