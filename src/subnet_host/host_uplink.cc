@@ -85,10 +85,10 @@ bool HostUplink::read_frame_of(std::uint16_t key, const UplinkTap& tap) {
 void HostUplink::take_tagged(std::span<const std::byte> bytes) {
   const auto frame = ipoib::read_frame(bytes);
   if (!frame) return counters_.bad_tags.add();
-  if (!frame->vlan) return uplink_.on_frame(0, bytes);
   // A tag with a priority alone is of untagged frames.
-  const std::uint16_t vlan = frame->vlan->number;
+  const std::uint16_t vlan = frame->vlan ? frame->vlan->number : 0;
   if (!uplink_.add_vlan(vlan)) return counters_.bad_tags.add();
+  if (!frame->vlan) return uplink_.on_frame(0, bytes);
   ipoib::EthernetFrame untagged = *frame;
   untagged.vlan.reset();
   ipoib::write_frame(untagged, untagged_);
