@@ -414,13 +414,15 @@ ApiResult<model::IbFabric> HostInfiniband::ib_fabric() {
 
 ApiResult<void> HostInfiniband::restart_infiniband() {
   end_thread();
+  ApiResult<void> all;
   for (const auto& [name, adapter] : adapters_) {
-    if (auto made = make(adapter); !made) return made;
+    if (auto made = make(adapter); !made && all) all = std::move(made);
   }
-  // Their taps were closed.
+  // Their taps were closed, also those of the adapters that were made beside one that was not.
   if (config_.uplink_lost) {
     for (const Uplink& uplink : uplinks_) config_.uplink_lost(uplink.name);
   }
+  if (!all) return all;
   tell("infiniband.restarted", {}, "the host's InfiniBand adapters were made anew");
   return {};
 }

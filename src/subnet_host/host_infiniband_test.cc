@@ -39,22 +39,24 @@ class HostInfinibandTest : public testing::Test {
     ASSERT_TRUE(store);
     store_ = std::move(*store);
     infiniband_ = std::make_unique<HostInfiniband>(
-        HostInfinibandConfig{.host = "h1",
-                             .address_seed = "seed",
-                             .umad_socket = door(),
-                             .umad_access = {.mode = 0600, .group = {}},
-                             .tell =
-                                 [this](const model::Event& event) {
-                                   events_.push_back(event.type + ": " + event.text);
-                                 },
-                             .nic_numbers = nic_numbers_,
-                             .uplinks_changed = [this] { seen_.push_back(infiniband_->uplinks()); },
-                             .use_of =
-                                 [this](const std::string& uplink) {
-                                   HostInfinibandConfig::Use use;
-                                   if (uplink == used_) use = {.vds = "lan", .mtu = 9000};
-                                   return use;
-                                 }},
+        HostInfinibandConfig{
+            .host = "h1",
+            .address_seed = "seed",
+            .umad_socket = door(),
+            .umad_access = {.mode = 0600, .group = {}},
+            .tell =
+                [this](const model::Event& event) {
+                  events_.push_back(event.type + ": " + event.text);
+                },
+            .nic_numbers = nic_numbers_,
+            .uplinks_changed = [this] { seen_.push_back(infiniband_->uplinks()); },
+            .uplink_lost = [this](const std::string& uplink) { lost_.push_back(uplink); },
+            .use_of =
+                [this](const std::string& uplink) {
+                  HostInfinibandConfig::Use use;
+                  if (uplink == used_) use = {.vds = "lan", .mtu = 9000};
+                  return use;
+                }},
         *store_);
     ASSERT_TRUE(infiniband_->load());
     infiniband_->begin(follows);
@@ -108,6 +110,7 @@ class HostInfinibandTest : public testing::Test {
   TempDir dir_;
   std::vector<std::string> events_;
   std::set<unsigned> nic_numbers_;
+  std::vector<std::string> lost_;               // uplinks
   std::string used_;                            // the uplink of switch lan
   std::vector<std::vector<std::string>> seen_;  // at each change
   std::unique_ptr<store::Store> store_;
@@ -261,6 +264,18 @@ TEST_F(HostInfinibandTest, ARestartMakesAllAdaptersAnew) {
   ASSERT_TRUE(infiniband_->restart_infiniband());
   EXPECT_THAT(names(), ElementsAre("mlx4_0"));
   EXPECT_TRUE(connects());
+}
+
+TEST_F(HostInfinibandTest, ARestartThatFailsTellsOfItsTapsToo) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  const UniqueFd tap = open("vmnic32");
+  EXPECT_TRUE(is_open(tap));
+  std::filesystem::remove(door());
+  std::filesystem::create_directory(door());
+  EXPECT_FALSE(infiniband_->restart_infiniband());
+  EXPECT_FALSE(is_open(tap));
+  EXPECT_THAT(lost_, ElementsAre("vmnic32", "vmnic33"));
+  EXPECT_THAT(events_, testing::Not(testing::Contains(HasSubstr("restarted"))));
 }
 
 TEST_F(HostInfinibandTest, EachPortMakesAnUplinkInTheOrderOfBuses) {
