@@ -221,6 +221,7 @@ class HostNetwork final : public model::NetworkManagement {
   // Likewise the IPoIB uplinks, each with its switch's MTU and VLANs.
   struct PlannedUplink {
     privsep::SwitchPlan::IpoibUplink uplink;
+    std::string vds;
     std::uint32_t mtu = 0;
     std::vector<std::uint32_t> vlans;
   };

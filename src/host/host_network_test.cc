@@ -483,6 +483,26 @@ TEST_F(HostNetworkTest, ClosesTapsBeforeThePlanThatHasThemOtherwise) {
       network_->wants_uplink({.uplink = "vmnic32", .tagged = true, .making = 5, .mtu = 2044}));
 }
 
+// In a cluster both changes may come at once: between the plans the keeper could not open the tap.
+TEST_F(HostNetworkTest, ClosesTheTapsOfAnUplinkThatMovesToAnotherSwitch) {
+  make_lan();
+  ASSERT_TRUE(network_->create_switch({.name = "wan"}));
+  ASSERT_TRUE(network_->create_port_group({.name = "c", .vds = "wan", .vlan = 10}));
+  ASSERT_TRUE(network_->create_port_group({.name = "d", .vds = "wan"}));
+  ipoib_ = {{.name = "vmnic32", .making = 4}};
+  const auto follow = [this](const std::string& lan, const std::string& wan) {
+    auto view = view_of(network_->network());
+    view->network.switches.at("lan").hosts["h1"] = lan;
+    view->network.switches.at("wan").hosts["h1"] = wan;
+    EXPECT_TRUE(network_->follow("h1", view));
+    network_->apply();
+  };
+  follow("vmnic32", "");
+  EXPECT_THAT(gone_, IsEmpty());
+  follow("", "vmnic32");
+  EXPECT_THAT(gone_, ElementsAre(HasSubstr("vmnic32, ")));
+}
+
 TEST_F(HostNetworkTest, ADraftClosesNothing) {
   make_lan();
   ipoib_ = {{.name = "vmnic32", .making = 4}};

@@ -28,13 +28,13 @@ void HostNetwork::tell_uplinks(const privsep::SwitchPlan& plan) {
   for (const privsep::SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
     const auto vds =
         std::ranges::find(plan.switches, uplink.name, &privsep::SwitchPlan::Switch::uplink);
-    wanted.push_back({.uplink = uplink, .mtu = vds->mtu, .vlans = vds->vlans});
+    wanted.push_back({.uplink = uplink, .vds = vds->name, .mtu = vds->mtu, .vlans = vds->vlans});
   }
   const std::vector<PlannedUplink> before = std::exchange(ipoib_uplinks_, std::move(wanted));
   if (!config_.uplink_gone) return;
   for (const PlannedUplink& known : before) {
     const auto now = std::ranges::find_if(ipoib_uplinks_, [&known](const PlannedUplink& one) {
-      return one.uplink == known.uplink && one.mtu == known.mtu;
+      return one.uplink == known.uplink && one.vds == known.vds && one.mtu == known.mtu;
     });
     if (now == ipoib_uplinks_.end()) {
       config_.uplink_gone(known.uplink.name, std::nullopt);
