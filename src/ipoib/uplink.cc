@@ -237,7 +237,7 @@ std::optional<Uplink::Way> Uplink::find_way(const BroadcastGroup& group, const E
   if (is_group_mac(frame.destination)) return to_group;
   const auto to = remote_queue_pair(frame.destination);
   // A MAC of the same kind may be a VM's here, which the frame has passed.
-  if (!to || addresses_.find(frame.destination, vlan) != nullptr) {
+  if (!to || is_vm(frame.destination, vlan)) {
     // A server has the client's MAC from the packet itself; it is on no wire here.
     if (frame.type == kEtherTypeIpv4 && is_dhcp_answer(frame.payload)) return to_group;
     counters_.unknown_destinations.add();
@@ -350,8 +350,13 @@ void Uplink::refuse_size(std::uint16_t vlan, const EthernetFrame& frame, std::si
 
 std::optional<MacBytes> Uplink::mac_of(std::uint16_t vlan, const RemoteQueuePair& remote) const {
   const auto mac = remote_mac(remote);
-  if (mac && addresses_.find(*mac, vlan) != nullptr) return std::nullopt;
+  if (mac && is_vm(*mac, vlan)) return std::nullopt;
   return mac;
+}
+
+bool Uplink::is_vm(const MacBytes& mac, std::uint16_t vlan) const {
+  const AddressFacts* own = addresses_.find(mac, vlan);
+  return own != nullptr && clock_.now - own->last_used < OwnAddresses::kIdle;
 }
 
 MacBytes Uplink::mac_for(const Arrival& arrival, std::span<const std::byte> packet) {

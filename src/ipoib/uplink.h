@@ -125,6 +125,9 @@ class Uplink final : private subnet::DatagramReceiver,
                std::span<const std::byte> packet);
   // The MAC that stands for a queue pair there; nullopt: it cannot have one, or a VM here has it.
   std::optional<MacBytes> mac_of(std::uint16_t vlan, const RemoteQueuePair& remote) const;
+  // Whether a VM here has spoken with this MAC, not longer ago than a bridge remembers: a VM that
+  // takes the MAC of another node must go on, as on Ethernet.
+  bool is_vm(const MacBytes& mac, std::uint16_t vlan) const;
   // To which a packet goes as a frame.
   static MacBytes mac_for(const Arrival& arrival, std::span<const std::byte> packet);
   // nullptr: `address` is not one of ours in the VLAN.

@@ -138,5 +138,21 @@ TEST_F(UplinkTest, AMacThatAVmHereHasIsRefusedToOthers) {
   EXPECT_EQ(count("bad_arp"), 1u);
 }
 
+// One frame of a VM with the MAC of another node: on Ethernet it is forgotten like any other.
+TEST_F(UplinkTest, AMacThatAVmTookIsTheOtherNodesAgain) {
+  const Stranger stranger;
+  const FrameBytes packet = encapsulated(kEtherTypeIpv4, fake::ipv4_packet(60));
+  rig_.first.on_frame(
+      0, fake::frame_of(kToAll, stranger.mac(), kEtherTypeIpv4, fake::ipv4_packet(60)));
+  EXPECT_TRUE(hear(to_group(stranger), packet).empty());
+  rig_.second_vms.take();
+  EXPECT_EQ(reached(stranger.mac()), 0u);
+  EXPECT_EQ(count("unknown_destinations"), 1u);
+  ASSERT_TRUE(rig_.advance(OwnAddresses::kIdle));
+  EXPECT_EQ(hear(to_group(stranger), packet).size(), 1u);
+  EXPECT_EQ(reached(stranger.mac()), 0u) << "it is elsewhere";
+  EXPECT_EQ(count("unknown_destinations"), 1u);
+}
+
 }  // namespace
 }  // namespace paravane::ipoib
