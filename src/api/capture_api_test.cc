@@ -55,6 +55,18 @@ TEST_F(CaptureApiTest, StartsReadsAndEnds) {
   EXPECT_EQ(status_, 404);
 }
 
+TEST_F(CaptureApiTest, CapturesTheUplinksOfInfinibandAdapters) {
+  management_.ib_uplinks.push_back({.name = "vmnic32"});
+  const json started = call("POST", kCapturesPath, R"({"uplink":"vmnic32","snaplen":64})");
+  EXPECT_EQ(status_, 201);
+  EXPECT_EQ(started.at("uplink"), "vmnic32");
+  EXPECT_EQ(started.at("snaplen"), 64);
+  EXPECT_FALSE(started.contains("vm"));
+  EXPECT_EQ(started.at("interfaces")[0].at("name"), "vmnic32");
+  call("POST", kCapturesPath, R"({"uplink":"vmnic33"})");
+  EXPECT_EQ(status_, 404);
+}
+
 TEST_F(CaptureApiTest, ValuesComeBack) {
   const model::CapturePackets packets{
       .status = {.id = 7,
@@ -66,12 +78,19 @@ TEST_F(CaptureApiTest, ValuesComeBack) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->status, packets.status);
   EXPECT_EQ(back->blocks, packets.blocks);
+  const model::CaptureStatus of_uplink{
+      .id = 8, .spec = {.uplink = "vmnic33", .snaplen = 9}, .interfaces = {}};
+  const auto status = capture_status_from_json(to_json(of_uplink));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(*status, of_uplink);
 }
 
 TEST_F(CaptureApiTest, RefusesWhatIsNone) {
   for (const char* bad :
        {"", "[]", "{}", R"({"vm":"A"})", R"({"vm":7})", R"({"vm":"a","snaplen":65536})",
-        R"({"vm":"a","snaplen":-1})", R"({"vm":"a","x":1})"}) {
+        R"({"vm":"a","snaplen":-1})", R"({"vm":"a","x":1})", R"({"vm":"a","uplink":"vmnic32"})",
+        R"({"uplink":"vmnic0"})", R"({"uplink":"vmnic48"})", R"({"uplink":""})", R"({"uplink":32})",
+        R"({"vm":"","uplink":""})"}) {
     call("POST", kCapturesPath, bad);
     EXPECT_EQ(status_, 400) << bad;
   }

@@ -4,7 +4,6 @@
 
 #include "base/base64.h"
 #include "json/json_reader.h"
-#include "model/vm.h"
 
 namespace paravane::api {
 
@@ -14,7 +13,8 @@ namespace {
 
 model::CaptureSpec read_capture_spec(JsonReader& reader) {
   model::CaptureSpec spec;
-  spec.vm = reader.need_text("vm");
+  if (auto vm = reader.text("vm")) spec.vm = std::move(*vm);
+  if (auto uplink = reader.text("uplink")) spec.uplink = std::move(*uplink);
   if (const auto snaplen = reader.number("snaplen", model::kMaxSnaplen)) {
     spec.snaplen = static_cast<std::uint32_t>(*snaplen);
   }
@@ -49,7 +49,9 @@ Result<model::CaptureStatus> read_capture_status(JsonReader& reader) {
 }  // namespace
 
 json to_json(const model::CaptureSpec& spec) {
-  return {{"vm", spec.vm}, {"snaplen", spec.snaplen}};
+  json result = {{"snaplen", spec.snaplen}};
+  result[spec.uplink.empty() ? "vm" : "uplink"] = captured(spec);
+  return result;
 }
 
 json to_json(const model::CaptureStatus& status) {
@@ -74,7 +76,7 @@ Result<model::CaptureSpec> capture_spec_from_json(const json& value) {
   JsonReader reader(value, "capture");
   model::CaptureSpec spec = read_capture_spec(reader);
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
-  if (Status good = model::check_name(spec.vm); !good) return std::unexpected(good.error());
+  if (Status good = model::check_capture(spec); !good) return std::unexpected(good.error());
   return spec;
 }
 

@@ -31,6 +31,7 @@ constexpr auto kListed = std::to_array<Listed>({
     {"--vds-name", "vds list"},
     {"--port-group", "portgroup list"},
     {"--portgroup-name", "portgroup list"},
+    {"sniff --uplink", "infiniband uplink list"},
     {"--uplink", "network nic list"},
     {"--host", "cluster status"},
     {"--nic-name", "network nic list"},
@@ -109,7 +110,8 @@ Values values_of(std::string_view path, const CLI::Option& option) {
   if (listed == kListed.end()) listed = std::ranges::find(kListed, name, &Listed::name);
   if (listed != kListed.end()) {
     Values values{.kind = ValueKind::kListed, .list = std::string(listed->list)};
-    const bool or_none = type.ends_with("|none") || name == "--uplink" || name == "NIC";
+    const bool may_be_none = name == "--uplink" && whole_name != "sniff --uplink";
+    const bool or_none = type.ends_with("|none") || may_be_none || name == "NIC";
     if (or_none) values.words = {"none"};
     return values;
   }

@@ -1,4 +1,5 @@
-// paravane sniff: what a VM sends and receives, into a file that Wireshark reads.
+// paravane sniff: what a VM or an InfiniBand port sends and receives, into a file that Wireshark
+// reads.
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -17,7 +18,7 @@
 #include "cli/commands.h"
 #include "cli/version.h"
 #include "model/capture.h"
-#include "model/vm.h"
+#include "text/erf.h"
 #include "text/pcapng.h"
 
 namespace paravane::cli {
@@ -136,14 +137,25 @@ class Sniff {
   ExitStatus write_begin() {
     const std::uint32_t snaplen = options_.spec.snaplen;
     fmt::print(stderr, "paravane: capturing {}, {} of each packet; press Ctrl-C to stop\n",
-               options_.spec.vm, snaplen == 0 ? "all" : fmt::format("{} bytes", snaplen));
+               captured(options_.spec), snaplen == 0 ? "all" : fmt::format("{} bytes", snaplen));
     std::string begin;
     pcapng::append_section(fmt::format("paravane {}", kVersion), begin);
     for (const auto& interface : status_.interfaces) {
-      pcapng::append_interface(interface.name, snaplen, begin);
+      append_interface(interface.name, begin);
     }
     const Status written = output_.write(begin);
     return written ? ExitStatus::kOk : complain(written.error());
+  }
+
+  void append_interface(const std::string& name, std::string& begin) const {
+    const std::uint32_t snaplen = options_.spec.snaplen;
+    if (is_of_vm()) {
+      pcapng::append_interface(name, pcapng::LinkType::kEthernet, snaplen, begin);
+    } else {
+      const std::uint32_t with_header =
+          snaplen == 0 ? 0 : snaplen + static_cast<std::uint32_t>(text::erf::kHeaderBytes);
+      pcapng::append_interface(name, pcapng::LinkType::kErf, with_header, begin);
+    }
   }
 
   ExitStatus follow() {
@@ -159,9 +171,10 @@ class Sniff {
         return kept.error().code == Errc::kBadState ? ExitStatus::kOk : complain(kept.error());
       }
       if (status_.ended) {
-        fmt::print(stderr,
-                   "paravane: the capture of {} has ended, because its adapters were removed\n",
-                   options_.spec.vm);
+        fmt::print(stderr, "paravane: the capture of {} has ended, because {}\n",
+                   captured(options_.spec),
+                   is_of_vm() ? "its adapters were removed"
+                              : "its InfiniBand adapter was removed or restarted");
         return ExitStatus::kOk;
       }
       const bool is_idle = packets->blocks.empty();
@@ -173,6 +186,7 @@ class Sniff {
     return ExitStatus::kOk;
   }
 
+  bool is_of_vm() const { return options_.spec.uplink.empty(); }
   bool has_enough() const { return options_.count != 0 && kept_ >= options_.count; }
 
   // Errors: as Output::write(); kInvalidArgument.
@@ -232,8 +246,12 @@ class Sniff {
 };
 
 ExitStatus run_sniff(const SniffOptions& options, const Context& context) {
-  if (const Status good = model::check_name(options.spec.vm); !good) {
-    return report_usage(fmt::format("vm {}: {}", options.spec.vm, good.error().message));
+  const model::CaptureSpec& spec = options.spec;
+  if (spec.vm.empty() && spec.uplink.empty())
+    return report_usage("sniff: name what to capture with --vm or --uplink");
+  if (const Status good = model::check_capture(spec); !good) {
+    return report_usage(fmt::format("{} {}: {}", spec.uplink.empty() ? "vm" : "uplink",
+                                    captured(spec), good.error().message));
   }
   return Sniff(options, context).run();
 }
@@ -241,10 +259,16 @@ ExitStatus run_sniff(const SniffOptions& options, const Context& context) {
 }  // namespace
 
 void add_sniff_command(CLI::App& parent, Run& run) {
-  CLI::App* sniff =
-      parent.add_subcommand("sniff", "Capture a VM's RDMA traffic as RoCE packets for Wireshark");
+  CLI::App* sniff = parent.add_subcommand(
+      "sniff", "Capture the traffic of a VM or an InfiniBand port for Wireshark");
   auto options = std::make_shared<SniffOptions>();
-  sniff->add_option("--vm", options->spec.vm, "VM to capture")->type_name("NAME")->required();
+  CLI::Option* vm = sniff->add_option("--vm", options->spec.vm, "VM to capture, as RoCE packets")
+                        ->type_name("NAME");
+  sniff
+      ->add_option("--uplink", options->spec.uplink,
+                   "Port of an InfiniBand adapter to capture, by the uplink that it makes")
+      ->type_name("NAME")
+      ->excludes(vm);
   sniff->add_option("-w,--write", options->file, "File to write; - is standard output")
       ->type_name("FILE")
       ->required();
@@ -262,11 +286,14 @@ void add_sniff_command(CLI::App& parent, Run& run) {
       ->check(CLI::Range(1u, kMaxSeconds).description(""));
   sniff->footer(
       "Ctrl-C also stops the capture. VMs do not exchange packets: the file shows the packets\n"
-      "that a wire would carry. It contains the guest's data.\n"
+      "that a wire would carry. It contains the guest's data. Of an uplink, it shows all "
+      "InfiniBand\n"
+      "packets of the port, those of management too.\n"
       "Examples:\n"
       "  paravane sniff --vm db1 -w db1.pcapng --seconds 10\n"
       "  paravane sniff --vm db1 -w - | wireshark -k -i -\n"
-      "  paravane sniff --vm db1 -w - -c 20 | tshark -r -");
+      "  paravane sniff --vm db1 -w - -c 20 | tshark -r -\n"
+      "  paravane sniff --uplink vmnic32 -w vmnic32.pcapng");
   sniff->callback([options, &run] {
     run = [options](const Context& context) { return run_sniff(*options, context); };
   });

@@ -21,6 +21,7 @@
 
 #include "api/event_log.h"
 #include "base/instant.h"
+#include "capture/capture.h"
 #include "cluster/cluster_service.h"
 #include "host/change_log.h"
 #include "host/channels.h"
@@ -411,7 +412,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   worker::NetworkRules network_rules_;                          // likewise
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;  // lives on the worker's thread
-  std::map<std::uint64_t, std::shared_ptr<worker::Capture>> captures_;
+  std::map<std::uint64_t, std::shared_ptr<capture::Capture>> captures_;
   std::uint64_t last_capture_ = 0;
   Channels* channels_ = nullptr;  // the daemon's
   std::map<model::AdapterName, metrics::QpSeries> qp_series_;

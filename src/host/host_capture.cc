@@ -1,5 +1,5 @@
-// Host: captures of VM traffic. The worker fills them, and they are not stored: only their reader
-// may write them to a file.
+// Host: captures of the traffic of VMs, which the worker fills, and of InfiniBand ports, which the
+// subnet's thread fills. They are not stored: only their reader may write them to a file.
 
 #include <fmt/core.h>
 
@@ -7,10 +7,10 @@
 #include <chrono>
 #include <utility>
 
+#include "capture/capture.h"
 #include "host/host.h"
 #include "host/port_config.h"
 #include "host/refusals.h"
-#include "worker/captures.h"
 
 namespace paravane::host {
 
@@ -26,9 +26,49 @@ std::unexpected<model::ApiError> no_such_capture(std::uint64_t id) {
                                    model::kCaptureReaderSeconds));
 }
 
+std::unexpected<model::ApiError> no_such_uplink(const std::string& uplink) {
+  return model::refuse(model::ApiErrorCode::kNotFound, fmt::format("there is no uplink {}", uplink),
+                       "List the ports of the InfiniBand adapters with: paravane infiniband uplink "
+                       "list");
+}
+
+bool has_uplink(const subnet_host::HostInfiniband& infiniband, const std::string& name) {
+  const std::vector<std::string> uplinks = infiniband.uplinks();
+  return std::ranges::find(uplinks, name) != uplinks.end();
+}
+
+using RunningCaptures = std::map<std::uint64_t, std::shared_ptr<capture::Capture>>;
+
+// Errors: kExists, kLimitReached.
+ApiResult<void> check_capture_room(const RunningCaptures& captures,
+                                   const model::CaptureSpec& spec) {
+  std::size_t running = 0;
+  for (const auto& [id, capture] : captures) {
+    if (capture->has_ended()) continue;
+    ++running;
+    if (capture->spec().vm != spec.vm || capture->spec().uplink != spec.uplink) continue;
+    return model::refuse(model::ApiErrorCode::kExists,
+                         fmt::format("{}{} is already being captured",
+                                     spec.uplink.empty() ? "vm " : "", captured(spec)),
+                         fmt::format("Stop that capture, or wait {} s if its reader has exited.",
+                                     model::kCaptureReaderSeconds));
+  }
+  if (running < model::kMaxCaptures) return {};
+  return model::refuse(model::ApiErrorCode::kLimitReached,
+                       fmt::format("the limit of {} captures is reached", model::kMaxCaptures),
+                       "Stop another capture first.");
+}
+
+std::vector<std::string> names_of(const std::vector<model::AdapterName>& adapters) {
+  std::vector<std::string> names;
+  names.reserve(adapters.size());
+  for (const model::AdapterName& adapter : adapters) names.push_back(to_string(adapter));
+  return names;
+}
+
 }  // namespace
 
-// Captures that the worker has ended and no client requests any more.
+// Captures that have ended and that no client requests any more.
 void Host::drop_old_captures() {
   const Instant now = std::chrono::steady_clock::now();
   const auto limit = std::chrono::seconds(model::kCaptureReaderSeconds);
@@ -37,35 +77,32 @@ void Host::drop_old_captures() {
   });
 }
 
-model::ApiResult<model::CaptureStatus> Host::start_capture(const model::CaptureSpec& spec) {
-  const auto vm = vms_.find(spec.vm);
-  if (vm == vms_.end()) return no_such_vm(spec.vm);
+ApiResult<CaptureStatus> Host::start_capture(const model::CaptureSpec& spec) {
+  const bool is_of_vm = spec.uplink.empty();
+  std::vector<model::AdapterName> adapters;
+  if (is_of_vm) {
+    const auto vm = vms_.find(spec.vm);
+    if (vm == vms_.end()) return no_such_vm(spec.vm);
+    adapters = adapter_names(vm->second.spec);
+  } else if (!has_uplink(*infiniband_, spec.uplink)) {
+    return no_such_uplink(spec.uplink);
+  }
   drop_old_captures();
-  const bool is_captured = std::ranges::any_of(captures_, [&spec](const auto& one) {
-    return !one.second->has_ended() && one.second->spec().vm == spec.vm;
-  });
-  if (is_captured) {
-    return model::refuse(model::ApiErrorCode::kExists,
-                         fmt::format("vm {} is already being captured", spec.vm),
-                         fmt::format("Stop that capture, or wait {} s if its reader has exited.",
-                                     model::kCaptureReaderSeconds));
+  if (auto room = check_capture_room(captures_, spec); !room) return std::unexpected(room.error());
+  const auto capture = std::make_shared<capture::Capture>(
+      ++last_capture_, spec, is_of_vm ? names_of(adapters) : std::vector{spec.uplink},
+      std::chrono::steady_clock::now());
+  if (is_of_vm) {
+    const auto started = worker_->ask([this, capture, adapters] {
+      ports_->start_capture(capture, adapters);
+      return true;
+    });
+    if (!started) return worker_is_busy();
+  } else if (auto started = infiniband_->start_capture(spec.uplink, capture); !started) {
+    return std::unexpected(started.error());
   }
-  const auto running =
-      std::ranges::count_if(captures_, [](const auto& one) { return !one.second->has_ended(); });
-  if (static_cast<std::size_t>(running) >= model::kMaxCaptures) {
-    return model::refuse(model::ApiErrorCode::kLimitReached,
-                         fmt::format("the limit of {} captures is reached", model::kMaxCaptures),
-                         "Stop another capture first.");
-  }
-  const auto capture = std::make_shared<worker::Capture>(
-      ++last_capture_, spec, adapter_names(vm->second.spec), std::chrono::steady_clock::now());
-  const auto started = worker_->ask([this, capture] {
-    ports_->start_capture(capture);
-    return true;
-  });
-  if (!started) return worker_is_busy();
   captures_.emplace(capture->id(), capture);
-  changes_.warn("{}: traffic is being captured for an API client", spec.vm);
+  changes_.warn("{}: traffic is being captured for an API client", captured(spec));
   return capture->status();
 }
 
@@ -78,14 +115,18 @@ model::ApiResult<model::CapturePackets> Host::read_capture(std::uint64_t id) {
 model::ApiResult<model::CaptureStatus> Host::end_capture(std::uint64_t id) {
   const auto found = captures_.find(id);
   if (found == captures_.end()) return no_such_capture(id);
-  const auto ended = worker_->ask([this, id] {
-    ports_->captures().end(id);
-    return true;
-  });
-  if (!ended) return worker_is_busy();
+  if (found->second->spec().uplink.empty()) {
+    const auto ended = worker_->ask([this, id] {
+      ports_->captures().end(id);
+      return true;
+    });
+    if (!ended) return worker_is_busy();
+  } else if (auto ended = infiniband_->end_capture(id); !ended) {
+    return std::unexpected(ended.error());
+  }
   model::CaptureStatus status = found->second->status();
   captures_.erase(found);
-  changes_.info("{}: the capture has ended", status.spec.vm);
+  changes_.info("{}: the capture has ended", captured(status.spec));
   return status;
 }
 

@@ -50,6 +50,35 @@ TEST_F(HostCaptureTest, OneOfEachVmAndSoManyAltogether) {
   EXPECT_TRUE(host_->start_capture({.vm = "e"}));
 }
 
+TEST_F(HostCaptureTest, UplinksOfInfinibandAdaptersCountTogetherWithVms) {
+  EXPECT_EQ(host_->start_capture({.uplink = "vmnic32"}).error().code,
+            model::ApiErrorCode::kNotFound);
+  ASSERT_TRUE(host_->add_ib_adapter({.name = "mlx4_0", .device = "MT26428", .bus = 13}));
+  const auto first = host_->start_capture({.uplink = "vmnic32"});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->spec.uplink, "vmnic32");
+  EXPECT_EQ(first->interfaces.at(0).name, "vmnic32");
+  EXPECT_EQ(host_->start_capture({.uplink = "vmnic32"}).error().code, model::ApiErrorCode::kExists);
+  EXPECT_TRUE(host_->start_capture({.uplink = "vmnic33"}));
+  for (const char* name : {"a", "b"}) EXPECT_TRUE(host_->start_capture({.vm = name}));
+  EXPECT_EQ(host_->start_capture({.vm = "c"}).error().code, model::ApiErrorCode::kLimitReached);
+  EXPECT_TRUE(host_->end_capture(first->id));
+  EXPECT_EQ(host_->start_capture({.uplink = "vmnic34"}).error().code,
+            model::ApiErrorCode::kNotFound);
+  EXPECT_TRUE(host_->start_capture({.uplink = "vmnic32"}));
+}
+
+TEST_F(HostCaptureTest, EndsWithItsInfinibandAdapter) {
+  ASSERT_TRUE(host_->add_ib_adapter({.name = "mlx4_0", .device = "MT26428", .bus = 13}));
+  const auto started = host_->start_capture({.uplink = "vmnic33"});
+  ASSERT_TRUE(started);
+  EXPECT_FALSE(host_->read_capture(started->id)->status.ended);
+  ASSERT_TRUE(host_->remove_ib_adapter("mlx4_0"));
+  while (!host_->read_capture(started->id)->blocks.empty()) continue;
+  EXPECT_TRUE(host_->read_capture(started->id)->status.ended);
+  EXPECT_TRUE(host_->end_capture(started->id));
+}
+
 TEST_F(HostCaptureTest, EndsWithItsVm) {
   const auto started = host_->start_capture({.vm = "a"});
   ASSERT_TRUE(started);

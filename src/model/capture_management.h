@@ -15,8 +15,8 @@ class CaptureManagement {
  public:
   virtual ~CaptureManagement() = default;
 
-  // Captures the traffic of all adapters that the VM has now. Errors: kNotFound (the VM), kExists
-  // (the VM is already being captured), kLimitReached, kBusy.
+  // Captures the traffic of all adapters that the VM has now, or of the uplink's port. Errors:
+  // kNotFound (the VM or the uplink), kExists (it is already being captured), kLimitReached, kBusy.
   virtual ApiResult<CaptureStatus> start_capture(const CaptureSpec& spec) = 0;
   // Returns the new packets and removes them from the capture; the list may be empty. Errors:
   // kNotFound (the capture has ended).

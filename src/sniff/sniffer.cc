@@ -312,7 +312,7 @@ void Sniffer::push(Direction direction, std::uint64_t timestamp_ns, std::size_t 
               .interface = config_.interface,
               .original_bytes = static_cast<std::uint32_t>(original),
               .kept_bytes = static_cast<std::uint32_t>(kept.size()),
-              .direction = direction},
+              .is_outbound = direction == Direction::kOut},
              kept);
 }
 

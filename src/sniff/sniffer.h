@@ -17,8 +17,8 @@
 #include <functional>
 #include <unordered_map>
 
+#include "capture/packet_ring.h"
 #include "sniff/numbering.h"
-#include "sniff/packet_ring.h"
 #include "verbs/observer.h"
 #include "verbs/queue_pair.h"
 #include "wire/roce/packet.h"
@@ -47,7 +47,8 @@ struct SnifferConfig {
 class Sniffer final : public verbs::Observer {
  public:
   // `ring` outlives us.
-  Sniffer(SnifferConfig config, PacketRing& ring) : config_(std::move(config)), ring_(ring) {}
+  Sniffer(SnifferConfig config, capture::PacketRing& ring)
+      : config_(std::move(config)), ring_(ring) {}
   Sniffer(const Sniffer&) = delete;
   Sniffer& operator=(const Sniffer&) = delete;
 
@@ -88,7 +89,7 @@ class Sniffer final : public verbs::Observer {
             std::span<const std::byte> kept);
 
   SnifferConfig config_;
-  PacketRing& ring_;
+  capture::PacketRing& ring_;
   std::unordered_map<std::uint64_t, Conversation>
       conversations_;  // by the lower half of QueuePair::life()
   std::array<std::byte, kMaxPacketBytes> scratch_{};

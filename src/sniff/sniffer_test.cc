@@ -37,7 +37,7 @@ auto field_at(const std::vector<std::byte>& bytes, std::size_t at) {
 }
 
 struct Seen {
-  PacketInfo info;
+  capture::PacketInfo info;
   std::vector<std::byte> bytes;
 };
 
@@ -85,7 +85,7 @@ class SnifferTest : public testing::Test {
   }
   // "out 04 psn 5 ack": direction, opcode, PSN, and the AckReq bit.
   static std::string word_of(const Seen& seen, std::size_t base = kV2) {
-    const bool is_out = seen.info.direction == Direction::kOut;
+    const bool is_out = seen.info.is_outbound;
     return fmt::format("{} {:02x} psn {}{}", is_out ? "out" : "in",
                        static_cast<unsigned>(seen.bytes.at(base)),
                        field_at<Be24>(seen.bytes, base + 9),
@@ -105,7 +105,7 @@ class SnifferTest : public testing::Test {
   }
 
   fake::EngineRig rig_;
-  PacketRing ring_{4 << 20, 2};
+  capture::PacketRing ring_{4 << 20, 2};
   std::uint64_t clock_ = 0;
   std::unique_ptr<Sniffer> a_sniffer_;
   std::unique_ptr<Sniffer> b_sniffer_;
@@ -170,7 +170,7 @@ TEST_F(SnifferTest, BothEndsShowTheSamePackets) {
     EXPECT_TRUE(std::equal(of_a[i].bytes.begin() + 14, of_a[i].bytes.end(),
                            of_b[i].bytes.begin() + 14, of_b[i].bytes.end()))
         << i;
-    EXPECT_NE(of_a[i].info.direction, of_b[i].info.direction);
+    EXPECT_NE(of_a[i].info.is_outbound, of_b[i].info.is_outbound);
   }
 }
 

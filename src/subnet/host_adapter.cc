@@ -40,6 +40,7 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   LinkEnd* end() const { return end_; }
   void add(PortUser& user) { users_.push_back(&user); }
   void remove(PortUser& user) { std::erase(users_, &user); }
+  void set_observer(PacketObserver* observer) { observer_ = observer; }
 
   void on_packet(Packet packet);
   bool send_data(DatagramHeaders headers, std::span<const std::byte> payload);
@@ -74,11 +75,13 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   Notices notices_;
   std::uint16_t told_from_ = 0;  // the LID that notices were told from
   std::vector<PortUser*> users_;
+  PacketObserver* observer_ = nullptr;
 };
 
 // ---- What arrives ----
 
 void HostAdapter::Attachment::on_packet(Packet packet) {
+  if (observer_ != nullptr) observer_->on_received(packet);
   PortTotals& totals = port_.totals();
   totals.received_bytes += packet.size();
   const auto read = wire::infiniband::read_datagram(packet);
@@ -218,6 +221,7 @@ void HostAdapter::Attachment::transmit(const DatagramHeaders& headers,
   }
   Packet packet;
   wire::infiniband::write_datagram(sent, payload, packet);
+  if (observer_ != nullptr) observer_->on_sent(packet);
   PortTotals& totals = port_.totals();
   const bool is_multicast = wire::infiniband::is_multicast_lid(sent.destination);
   const bool is_loop = !is_multicast && port_.has_lid(sent.destination);
@@ -327,6 +331,10 @@ void HostAdapter::add_user(PortNumber port, PortUser& user) {
 
 void HostAdapter::remove_user(PortNumber port, PortUser& user) {
   at(port).remove(user);
+}
+
+void HostAdapter::set_observer(PortNumber port, PacketObserver* observer) {
+  at(port).set_observer(observer);
 }
 
 bool HostAdapter::send(PortNumber port, DatagramHeaders headers,

@@ -17,6 +17,7 @@
 #include "subnet/mad_layer.h"
 #include "subnet/node.h"
 #include "subnet/notices.h"
+#include "subnet/packet_observer.h"
 #include "subnet/packet_queue.h"
 #include "subnet/queue_pairs.h"
 
@@ -52,6 +53,10 @@ class HostAdapter final : public Node, public PacketReceiver {
   QueuePairs& queue_pairs(PortNumber port);
   void add_user(PortNumber port, PortUser& user);
   void remove_user(PortNumber port, PortUser& user);
+
+  // Replaces the observer of the port; nullptr: it has none. `observer` outlives us, or is
+  // replaced.
+  void set_observer(PortNumber port, PacketObserver* observer);
 
   // Sends a datagram from a queue pair of the port. `headers.source` is set here. False: the port
   // is not active, or its link's MTU smaller; it was counted.

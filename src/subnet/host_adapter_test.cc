@@ -60,6 +60,18 @@ class HeardNews : public PortUser {
   unsigned registers_again = 0;
 };
 
+class SeenPackets : public PacketObserver {
+ public:
+  void on_sent(std::span<const std::byte> packet) override {
+    sent.emplace_back(packet.begin(), packet.end());
+  }
+  void on_received(std::span<const std::byte> packet) override {
+    received.emplace_back(packet.begin(), packet.end());
+  }
+  std::vector<Packet> sent;
+  std::vector<Packet> received;
+};
+
 class RegisteredAgent : public MadAgent {
  public:
   void on_mad(AgentId, const MadAddress& from, std::span<const std::byte> mad) override {
@@ -303,6 +315,26 @@ TEST_F(HostAdapterTest, AFloodOfBadKeysIsNoFloodOfTraps) {
   }
   EXPECT_LE(told, 3u);
   EXPECT_EQ(port_.info().qkey_violations.get(), 1000);
+}
+
+// ---- An observer ----
+
+TEST_F(HostAdapterTest, AnObserverSeesAllThatThePortSendsAndReceives) {
+  SeenPackets seen;
+  adapter_.set_observer(1, &seen);
+  const Packet arrives = data(to_pair());
+  arrive(arrives);
+  const Packet malformed(100);
+  arrive(malformed);
+  const Packet question = smp_packet(get_of(attribute::kNodeInfo), kAdapterLid, kMasterLid);
+  arrive(question);
+  EXPECT_EQ(seen.received, (std::vector{arrives, malformed, question}));
+  EXPECT_TRUE(adapter_.send(1, to_group(), std::vector<std::byte>(8)));
+  EXPECT_EQ(seen.sent, end_.sent);
+  EXPECT_EQ(seen.sent.size(), 2u);
+  adapter_.set_observer(1, nullptr);
+  arrive(arrives);
+  EXPECT_EQ(seen.received.size(), 3u);
 }
 
 // ---- Multicast ----

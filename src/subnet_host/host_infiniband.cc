@@ -284,6 +284,38 @@ ApiResult<void> HostInfiniband::check_unused(const std::string& adapter) const {
   return {};
 }
 
+// ---- Captures ----
+
+ApiResult<void> HostInfiniband::start_capture(const std::string& uplink,
+                                              const std::shared_ptr<capture::Capture>& capture) {
+  const auto of = std::ranges::find(uplinks_, uplink, &Uplink::name);
+  if (of == uplinks_.end() || !thread_) {
+    capture->end();
+    return {};
+  }
+  const auto started = thread_->ask([thread = thread_.get(), of = *of, capture] {
+    subnet::HostAdapter* node = thread->subnet().find(of.adapter);
+    if (node == nullptr) {
+      capture->end();
+    } else {
+      thread->captures().start(capture, *node, static_cast<subnet::PortNumber>(of.port));
+    }
+    return true;
+  });
+  if (!started) return thread_is_busy();
+  return {};
+}
+
+ApiResult<void> HostInfiniband::end_capture(std::uint64_t id) {
+  if (!thread_) return {};
+  const auto ended = thread_->ask([thread = thread_.get(), id] {
+    thread->captures().end(id);
+    return true;
+  });
+  if (!ended) return thread_is_busy();
+  return {};
+}
+
 // ---- InfinibandManagement ----
 
 ApiResult<std::vector<model::IbAdapterStatus>> HostInfiniband::list_ib_adapters() {

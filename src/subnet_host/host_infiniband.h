@@ -17,6 +17,7 @@
 
 #include "base/limited_log.h"
 #include "base/socket_access.h"
+#include "capture/capture.h"
 #include "model/event.h"
 #include "model/infiniband_management.h"
 #include "store/device_numbers.h"
@@ -78,6 +79,15 @@ class HostInfiniband final : public model::InfinibandManagement {
   // The same for the tap of a VLAN that the switch does not have any more. One that carries all
   // VLANs stays.
   void close_uplink(const std::string& uplink, std::uint32_t vlan);
+
+  // ---- Captures ----
+  // Fills the capture, whose one interface is the uplink, with what the uplink's port sends and
+  // receives, until it ends: by end_capture(), without a reader, or with the adapter. One whose
+  // adapter could not be made has ended. Errors: kBusy. REQUIRES: the name is one of uplinks().
+  model::ApiResult<void> start_capture(const std::string& uplink,
+                                       const std::shared_ptr<capture::Capture>& capture);
+  // One that has ended is not an error. Errors: kBusy.
+  model::ApiResult<void> end_capture(std::uint64_t id);
 
   // ---- InfinibandManagement ----
   model::ApiResult<std::vector<model::IbAdapterStatus>> list_ib_adapters() override;

@@ -107,6 +107,14 @@ class HostInfinibandTest : public testing::Test {
     return far;
   }
 
+  std::shared_ptr<capture::Capture> capture_of(const std::string& uplink, std::uint64_t id = 1) {
+    auto capture =
+        std::make_shared<capture::Capture>(id, model::CaptureSpec{.uplink = uplink},
+                                           std::vector{uplink}, std::chrono::steady_clock::now());
+    EXPECT_TRUE(infiniband_->start_capture(uplink, capture));
+    return capture;
+  }
+
   TempDir dir_;
   std::vector<std::string> events_;
   std::set<unsigned> nic_numbers_;
@@ -356,6 +364,37 @@ TEST_F(HostInfinibandTest, TapsOfAnUplinkAreOpenUntilTheyAreClosed) {
   EXPECT_TRUE(is_open(all));
   ASSERT_TRUE(infiniband_->remove_ib_adapter("a"));
   EXPECT_FALSE(is_open(all));
+}
+
+TEST_F(HostInfinibandTest, ACaptureEndsWithItsAdapter) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("b", 2)));
+  const auto of_a = capture_of("vmnic33", 1);
+  const auto of_b = capture_of("vmnic34", 2);
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("a"));
+  EXPECT_TRUE(infiniband_->list_ib_adapters());  // after the thread has removed it
+  EXPECT_TRUE(of_a->has_ended());
+  EXPECT_FALSE(of_b->has_ended());
+  ASSERT_TRUE(infiniband_->remove_ib_adapter("b"));
+  EXPECT_TRUE(of_b->has_ended());
+}
+
+TEST_F(HostInfinibandTest, ACaptureEndsWhenAllAdaptersAreMadeAnew) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  const auto capture = capture_of("vmnic32");
+  EXPECT_FALSE(capture->has_ended());
+  ASSERT_TRUE(infiniband_->restart_infiniband());
+  EXPECT_TRUE(capture->has_ended());
+  EXPECT_TRUE(infiniband_->end_capture(1));
+}
+
+TEST_F(HostInfinibandTest, ACaptureEndsOnRequest) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("a", 1)));
+  const auto one = capture_of("vmnic32", 1);
+  const auto other = capture_of("vmnic33", 2);
+  EXPECT_TRUE(infiniband_->end_capture(1));
+  EXPECT_TRUE(one->has_ended());
+  EXPECT_FALSE(other->has_ended());
 }
 
 }  // namespace

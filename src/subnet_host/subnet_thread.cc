@@ -40,6 +40,7 @@ SubnetThread::~SubnetThread() {
 void SubnetThread::remove(const std::string& adapter) {
   subnet::HostAdapter* found = subnet_.find(adapter);
   if (found == nullptr) return;
+  captures_.forget(*found);
   uplinks_.forget(*found);
   door_.forget(*found);
   subnet_.remove(adapter);
@@ -82,6 +83,7 @@ bool SubnetThread::take_turn() {
   is_busy_ = true;  // as long as it is not known better
   take_part([this] { is_busy_ = subnet_.turn(); });
   take_part([this] { uplinks_.on_time(clock_.now); });
+  take_part([this] { captures_.on_time(clock_.now); });
   return had_memory;
 }
 
@@ -99,8 +101,8 @@ void SubnetThread::note(const Status& polled) {
 
 std::optional<Duration> SubnetThread::rest() {
   if (is_busy_ || mailbox_.waiting()) return Duration::zero();
-  const Instant next =
-      std::min({timers_.next_deadline(), subnet_.next_deadline(), uplinks_.next_deadline()});
+  const Instant next = std::min({timers_.next_deadline(), subnet_.next_deadline(),
+                                 uplinks_.next_deadline(), captures_.next_deadline()});
   if (next == kNever) return std::nullopt;
   return std::max(Duration::zero(), next - std::chrono::steady_clock::now());
 }

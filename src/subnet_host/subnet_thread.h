@@ -1,5 +1,6 @@
 // SubnetThread: the thread that owns this host's part of an InfiniBand subnet: its switch, its
-// adapters, their IPoIB uplinks and the umad door. It starts with the first adapter that is added.
+// adapters, their IPoIB uplinks and captures, and the umad door. It starts with the first adapter
+// that is added.
 //
 // It sleeps until a packet, a program at the door, a message or a deadline needs it, and it never
 // touches what the worker owns: an RDMA guest's work does not wait for it.
@@ -28,6 +29,7 @@
 #include "base/turn_clock.h"
 #include "subnet/subnet.h"
 #include "subnet_host/host_uplinks.h"
+#include "subnet_host/port_captures.h"
 #include "umad/umad_door.h"
 
 namespace paravane::subnet_host {
@@ -63,7 +65,8 @@ class SubnetThread {
   subnet::Subnet& subnet() { return subnet_; }
   umad::UmadDoor& door() { return door_; }
   HostUplinks& uplinks() { return uplinks_; }
-  // Its uplinks, links and lines end first.
+  PortCaptures& captures() { return captures_; }
+  // Its captures, uplinks, links and lines end first.
   void remove(const std::string& adapter);
   // A tap of an uplink of this port. If it cannot be used, it is closed and that is logged.
   void open_uplink(const std::string& adapter, subnet::PortNumber port, UplinkTap tap);
@@ -87,6 +90,7 @@ class SubnetThread {
   subnet::Subnet subnet_;
   umad::UmadDoor door_;
   HostUplinks uplinks_;
+  PortCaptures captures_;
   const std::function<void(const std::string& why)> on_trouble_;
   LimitedLog log_;
   bool is_busy_ = false;

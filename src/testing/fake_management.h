@@ -292,13 +292,18 @@ class FakeManagement final : public model::Management {
     if (rdma_counters.name == name) return rdma_counters;
     return model::refuse(model::ApiErrorCode::kNotFound, "RDMA device " + name + " does not exist");
   }
+  bool has_ib_uplink(const std::string& name) const {
+    return std::ranges::find(ib_uplinks, name, &model::IbUplink::name) != ib_uplinks.end();
+  }
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override {
     if (fault) return std::unexpected(*fault);
-    if (!vms.contains(spec.vm)) return missing(spec.vm);
+    const bool is_known = spec.uplink.empty() ? vms.contains(spec.vm) : has_ib_uplink(spec.uplink);
+    if (!is_known) return missing(captured(spec));
     return captures
-        .emplace_back(model::CapturePackets{
-            .status = {.id = ++last_capture, .spec = spec, .interfaces = {{.name = spec.vm}}},
-            .blocks = {}})
+        .emplace_back(model::CapturePackets{.status = {.id = ++last_capture,
+                                                       .spec = spec,
+                                                       .interfaces = {{.name = captured(spec)}}},
+                                            .blocks = {}})
         .status;
   }
   model::ApiResult<model::CapturePackets> read_capture(std::uint64_t id) override {

@@ -14,7 +14,6 @@ constexpr std::uint32_t kStatisticsBlock = 5;
 constexpr std::uint32_t kPacketBlock = 6;
 
 constexpr std::uint32_t kByteOrderMagic = 0x1A2B3C4D;
-constexpr std::uint16_t kEthernet = 1;
 constexpr std::uint8_t kNanoseconds = 9;  // ten to the minus
 
 constexpr std::uint16_t kEndOfOptions = 0;
@@ -124,9 +123,10 @@ void append_section(std::string_view program, std::string& file) {
   block.end_options();
 }
 
-void append_interface(std::string_view name, std::uint32_t snaplen, std::string& file) {
+void append_interface(std::string_view name, LinkType link_type, std::uint32_t snaplen,
+                      std::string& file) {
   Block block(kInterfaceBlock, file);
-  block.put(Le16(kEthernet));
+  block.put(Le16(static_cast<std::uint16_t>(link_type)));
   block.put(Le16(0));
   block.put(Le32(snaplen));
   block.option(kNameOption, name);

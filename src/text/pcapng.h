@@ -19,9 +19,15 @@ namespace paravane::text::pcapng {
 
 // `program` is the name and version of the program that writes the file.
 void append_section(std::string_view program, std::string& file);
-// Adds an Ethernet interface with times in nanoseconds. Interfaces are numbered from 0, in the
-// order in which they are added.
-void append_interface(std::string_view name, std::uint32_t snaplen, std::string& file);
+// What a packet of an interface begins with.
+enum class LinkType : std::uint16_t {
+  kEthernet = 1,
+  kErf = 197,  // erf.h
+};
+// Adds an interface with times in nanoseconds. Interfaces are numbered from 0, in the order in
+// which they are added. `snaplen`: with what the link type adds to a packet; 0: no limit.
+void append_interface(std::string_view name, LinkType link_type, std::uint32_t snaplen,
+                      std::string& file);
 
 struct Packet {
   std::uint32_t interface = 0;

@@ -41,7 +41,7 @@ TEST(PcapngTest, SectionAndInterface) {
             "00000000"
             "2c000000");
   file.clear();
-  append_interface("a/1", 512, file);
+  append_interface("a/1", LinkType::kEthernet, 512, file);
   EXPECT_EQ(hex(file),
             "01000000"
             "28000000"
@@ -53,6 +53,12 @@ TEST(PcapngTest, SectionAndInterface) {
             "09000000"
             "00000000"
             "28000000");
+}
+
+TEST(PcapngTest, AnInterfaceOfInfinibandRecords) {
+  std::string file;
+  append_interface("vmnic32", LinkType::kErf, 0, file);
+  EXPECT_EQ(hex(file).substr(0, 32), "010000002c000000c500000000000000");
 }
 
 TEST(PcapngTest, PacketWithPaddingAndDirection) {

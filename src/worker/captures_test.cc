@@ -20,10 +20,10 @@ class CapturesTest : public testing::Test {
     captures_.forget(rig_.a().adapter());
     captures_.forget(rig_.b().adapter());
   }
-  std::shared_ptr<Capture> start(std::uint64_t id, std::uint32_t snaplen = 0) {
+  std::shared_ptr<capture::Capture> start(std::uint64_t id, std::uint32_t snaplen = 0) {
     const auto capture =
-        std::make_shared<Capture>(id, model::CaptureSpec{.vm = "a", .snaplen = snaplen},
-                                  std::vector<model::AdapterName>{{"a", 1}, {"a", 2}}, rig_.now());
+        std::make_shared<capture::Capture>(id, model::CaptureSpec{.vm = "a", .snaplen = snaplen},
+                                           std::vector<std::string>{"a", "a/2"}, rig_.now());
     captures_.start(capture, {{.adapter = &rig_.a().adapter(), .mac = {}, .interface = 0},
                               {.adapter = &rig_.b().adapter(), .mac = {}, .interface = 1}});
     return capture;
@@ -98,8 +98,8 @@ TEST(RoceCaptures, ShowThePacketsThatWereSentAndReceived) {
     const fake::EngineBuffer from = rig.a().buffer(700);
     const fake::EngineBuffer to = rig.b().buffer(700);
     rig.a().fill(from, 1);
-    Capture capture(1, model::CaptureSpec{.vm = "a"}, {{"a", 1}}, rig.now());
-    captures.start(std::shared_ptr<Capture>(std::shared_ptr<void>(), &capture),
+    capture::Capture capture(1, model::CaptureSpec{.vm = "a"}, {"a"}, rig.now());
+    captures.start(std::shared_ptr<capture::Capture>(std::shared_ptr<void>(), &capture),
                    {{.adapter = &rig.a().adapter(), .mac = {}, .interface = 0}});
     a->post(fake::write_request(1, {from.whole()}, to.start, to.key));
     ASSERT_TRUE(rig.run());
@@ -111,9 +111,7 @@ TEST(RoceCaptures, ShowThePacketsThatWereSentAndReceived) {
       const auto frame = wire::roce::parse_frame(bytes);
       ASSERT_TRUE(frame);
       seen.emplace_back(frame->packet.opcode, frame->packet.psn);
-      EXPECT_EQ(info->direction, frame->packet.opcode == Opcode::kAcknowledge
-                                     ? verbs::Direction::kIn
-                                     : verbs::Direction::kOut);
+      EXPECT_EQ(info->is_outbound, frame->packet.opcode != Opcode::kAcknowledge);
     }
     using Packets = std::vector<std::pair<Opcode, std::uint32_t>>;
     EXPECT_EQ(seen, Packets({{Opcode::kWriteFirst, 500},

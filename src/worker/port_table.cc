@@ -387,10 +387,11 @@ void PortTable::set_roce_closed(std::map<model::AdapterName, std::string> why) {
   }
 }
 
-void PortTable::start_capture(const std::shared_ptr<Capture>& capture) {
+void PortTable::start_capture(const std::shared_ptr<capture::Capture>& capture,
+                              const std::vector<model::AdapterName>& adapters) {
   std::vector<Captures::Place> places;
   std::uint32_t interface = 0;
-  for (const model::AdapterName& name : capture->adapters()) {
+  for (const model::AdapterName& name : adapters) {
     const auto found = ports_.find(name);
     if (found != ports_.end()) {
       VmPort& port = *found->second;

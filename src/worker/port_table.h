@@ -200,8 +200,9 @@ class PortTable final : private transport_channel::LocalOwners {
   fabric::Directory& directory() { return directory_; }
 
   // Starts the capture of those of its adapters that exist. If there are none, the capture has
-  // ended.
-  void start_capture(const std::shared_ptr<Capture>& capture);
+  // ended. `adapters`: in the order of its interfaces.
+  void start_capture(const std::shared_ptr<capture::Capture>& capture,
+                     const std::vector<model::AdapterName>& adapters);
   Captures& captures() { return captures_; }
 
   std::map<model::AdapterName, PortState> states() const;

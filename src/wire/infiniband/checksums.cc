@@ -50,6 +50,10 @@ bool has_invariant_crc(std::span<const std::byte> packet) {
   return next == NextHeader::kTransport || next == NextHeader::kGlobalRoute;
 }
 
+std::size_t end_bytes(std::span<const std::byte> packet) {
+  return has_invariant_crc(packet) ? kMostEndBytes : kVariantCrcBytes;
+}
+
 std::array<std::byte, kInvariantCrcBytes> invariant_crc(std::span<const std::byte> packet) {
   constexpr std::size_t kLocal = sizeof(LocalRouteHeader);
   // A router makes the local route header anew, so none of it counts.

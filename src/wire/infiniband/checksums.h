@@ -14,12 +14,14 @@
 namespace paravane::wire::infiniband {
 
 inline constexpr std::size_t kVariantCrcBytes = 2;
-// What stands between a packet as datagram.h has it, and its end on a wire: both checksums.
+// Both checksums: what follows a packet as datagram.h has it.
 inline constexpr std::size_t kMostEndBytes = 6;
 
 // Whether the packet has an invariant CRC: a raw packet has none. `packet`: from its local route
 // header on.
 bool has_invariant_crc(std::span<const std::byte> packet);
+// Of all checksums that it has.
+std::size_t end_bytes(std::span<const std::byte> packet);
 
 // `packet`: from its local route header to its padding. Returns the CRC as it follows them. Of a
 // packet that ends within its headers, no field is masked.

@@ -130,6 +130,7 @@ TEST(ChecksumsTest, ARawPacketHasTheVariantOneAlone) {
   for (const std::byte next : {std::byte{0x10}, std::byte{0x11}}) {
     packet[1] = next;
     EXPECT_FALSE(has_invariant_crc(packet));
+    EXPECT_EQ(end_bytes(packet), kVariantCrcBytes);
     EXPECT_EQ(end_of(packet).size(), kVariantCrcBytes);
   }
 }
@@ -141,7 +142,8 @@ TEST(ChecksumsTest, APacketThatEndsWithinItsHeadersHasSome) {
     for (std::size_t size = 0; size <= packet.size(); ++size) {
       const std::vector<std::byte> part(packet.begin(),
                                         packet.begin() + static_cast<std::ptrdiff_t>(size));
-      EXPECT_EQ(end_of(part).size(), size < 8 ? kVariantCrcBytes : kMostEndBytes) << size;
+      EXPECT_EQ(end_bytes(part), size < 8 ? kVariantCrcBytes : kMostEndBytes) << size;
+      EXPECT_EQ(end_of(part).size(), end_bytes(part)) << size;
     }
   }
 }

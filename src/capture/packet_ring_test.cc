@@ -1,10 +1,10 @@
-#include "sniff/packet_ring.h"
+#include "capture/packet_ring.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace paravane::sniff {
+namespace paravane::capture {
 namespace {
 
 std::vector<std::byte> packet_of(std::size_t bytes, unsigned value) {
@@ -16,7 +16,7 @@ bool push(PacketRing& ring, const std::vector<std::byte>& packet, std::uint32_t 
                     .interface = interface,
                     .original_bytes = 5000,
                     .kept_bytes = static_cast<std::uint32_t>(packet.size()),
-                    .direction = verbs::Direction::kIn},
+                    .is_outbound = true},
                    packet);
 }
 
@@ -30,7 +30,7 @@ TEST(PacketRingTest, GivesBackWhatWasPutIn) {
   ASSERT_TRUE(first);
   EXPECT_EQ(out, packet_of(3, 1));
   EXPECT_EQ(first->original_bytes, 5000u);
-  EXPECT_EQ(first->direction, verbs::Direction::kIn);
+  EXPECT_TRUE(first->is_outbound);
   const auto second = ring.take(out);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->interface, 1u);
@@ -107,4 +107,4 @@ TEST(PacketRingTest, CarriesFromOneThreadToAnother) {
 }
 
 }  // namespace
-}  // namespace paravane::sniff
+}  // namespace paravane::capture

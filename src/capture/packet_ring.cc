@@ -1,11 +1,11 @@
-#include "sniff/packet_ring.h"
+#include "capture/packet_ring.h"
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <utility>
 
-namespace paravane::sniff {
+namespace paravane::capture {
 
 PacketRing::PacketRing(std::size_t bytes, std::uint32_t interfaces)
     : buffer_(bytes), counts_(interfaces) {
@@ -73,4 +73,4 @@ void PacketRing::copy_out(std::uint64_t at, std::span<std::byte> bytes) const {
                     bytes.begin() + static_cast<std::ptrdiff_t>(until_end));
 }
 
-}  // namespace paravane::sniff
+}  // namespace paravane::capture

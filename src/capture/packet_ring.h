@@ -13,16 +13,14 @@
 #include <span>
 #include <vector>
 
-#include "verbs/observer.h"
-
-namespace paravane::sniff {
+namespace paravane::capture {
 
 struct PacketInfo {
   std::uint64_t timestamp_ns = 0;  // since 1970, UTC
   std::uint32_t interface = 0;
   std::uint32_t original_bytes = 0;  // on the wire
   std::uint32_t kept_bytes = 0;
-  verbs::Direction direction = verbs::Direction::kOut;
+  bool is_outbound = false;
   std::uint64_t dropped_before = 0;  // since the interface's packet before; push() sets it
 };
 
@@ -71,4 +69,4 @@ class PacketRing {
   alignas(64) std::atomic<std::uint64_t> taken_{0};
 };
 
-}  // namespace paravane::sniff
+}  // namespace paravane::capture
