@@ -121,6 +121,10 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"sniff", "--vm", "a"},
            {"sniff", "-w", "x"},
            {"sniff", "--vm", "A", "-w", "x"},
+           {"sniff", "--uplink", "vmnic32"},
+           {"sniff", "--uplink", "vmnic0", "-w", "x"},
+           {"sniff", "--uplink", "vmnic48", "-w", "x"},
+           {"sniff", "--vm", "a", "--uplink", "vmnic32", "-w", "x"},
            {"sniff", "--vm", "a", "-w", "x", "-s", "65536"},
            {"sniff", "--vm", "a", "-w", "x", "-c", "0"},
            {"sniff", "--vm", "a", "-w", "x", "--seconds", "-1"},
@@ -252,6 +256,10 @@ TEST(CommandLine, ComplainsInItsOwnWords) {
             "paravane: --formatter yaml: must be one of table, json, csv");
   EXPECT_EQ(first_line({"stats", "--interval", "2"}), "paravane: --interval needs --watch too");
   EXPECT_THAT(first_line({"vm", "qemu-args", "a", "--tap", "t", "--netdev", "n"}),
+              HasSubstr(" cannot be used with "));
+  EXPECT_EQ(first_line({"sniff", "-w", "x"}),
+            "paravane: sniff: name what to capture with --vm or --uplink");
+  EXPECT_THAT(first_line({"sniff", "--vm", "a", "--uplink", "vmnic32", "-w", "x"}),
               HasSubstr(" cannot be used with "));
   EXPECT_THAT(first_line({"sniff", "--vm", "a", "-w", "x", "-c", "0"}),
               HasSubstr("--count 0: must be 1 to "));
@@ -401,6 +409,27 @@ TEST(Completion, KnowsEveryCommandAndOption) {
                                    HasSubstr("netdev"), HasSubstr("stop"), HasSubstr("watch")))
         << shell;
   }
+}
+
+// A capture is of a port of an InfiniBand adapter; the uplink of a switch may be any NIC.
+TEST(Completion, OffersTheUplinksThatCanBeCaptured) {
+  CLI::App app("x", "paravane");
+  cli::Run unused;
+  add_sniff_command(app, unused);
+  add_vds_commands(app, unused);
+  const auto values = [&app](const std::string& path) {
+    for (const CompletionNode& node : completion_nodes(app)) {
+      if (node.path != path) continue;
+      for (const CompletionOption& option : node.options) {
+        if (option.names.front() == "--uplink") return option.values;
+      }
+    }
+    return Values{};
+  };
+  EXPECT_EQ(values("sniff"),
+            (Values{.kind = ValueKind::kListed, .words = {}, .list = "infiniband uplink list"}));
+  EXPECT_EQ(values("vds add-host"),
+            (Values{.kind = ValueKind::kListed, .words = {"none"}, .list = "network nic list"}));
 }
 
 TEST(LimitOption, SetsWhatItNames) {

@@ -19,6 +19,7 @@ class HostCaptureTest : public testing::Test {
     HostConfig config;
     config.config.state_dir = dir_ / "state";
     config.config.vfio_user.socket_dir = dir_ / "vms";
+    config.config.infiniband.umad_socket = dir_ / "umad.sock";
     auto host = Host::start(config, [] {});
     EXPECT_TRUE(host);
     host_ = std::move(*host);
