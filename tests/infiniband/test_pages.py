@@ -44,9 +44,10 @@ class Pages(FabricTest):
             self.assertEqual(status, 0, f"{one.text}: {lines}\n{done.stderr}")
 
     def test_infiniband(self):
-        begin, end = BLOCKS["infiniband.md"]
+        begin, end, capture = BLOCKS["infiniband.md"]
         self.type(begin)
         self.wait_active()
+        self.type(capture)
         self.type(end)
         self.assertEqual(self.adapters(), [])
 
