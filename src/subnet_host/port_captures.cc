@@ -20,6 +20,9 @@ static_assert(erf::kHeaderBytes + wire::infiniband::kMostPacketBytes +
 PortCaptures::Watch::Watch(subnet::HostAdapter& adapter, subnet::PortNumber port,
                            capture::Capture& capture)
     : adapter_(adapter), port_(port), keep_bytes_(capture.spec().snaplen), ring_(capture.ring()) {
+  // So that no packet needs an allocation.
+  record_.reserve(erf::kHeaderBytes + wire::infiniband::kMostPacketBytes +
+                  wire::infiniband::kMostEndBytes);
   adapter_.set_observer(port_, this);
 }
 
