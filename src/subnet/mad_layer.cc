@@ -282,6 +282,7 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
   // A short one is filled up.
   std::vector<std::byte> copy(mad.begin(), mad.end());
   if (!is_long) copy.resize(kMadBytes);
+  bool is_asked = false;
   if (!wire::infiniband::is_response(header.method)) {
     const std::uint64_t transaction =
         (std::uint64_t{std::to_underlying(agent)} << 32) | (header.transaction.get() & 0xFFFF'FFFF);
@@ -297,6 +298,7 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
                      .retries = is_long ? 0 : retries};
       if (!asked_.add(transaction, std::move(asked), now))
         return std::unexpected(SendRefusal::kNoRoom);
+      is_asked = true;
     }
   }
   bool is_taken = true;
@@ -312,8 +314,9 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
     }
   });
   if (had_memory && is_taken) return {};
-  // Its sender is told by the refusal alone.
-  asked_.take(header.transaction.get(), header.management_class);
+  // Its sender is told by the refusal alone. An answer has the transaction of a question, which may
+  // be another agent's at this port.
+  if (is_asked) asked_.take(header.transaction.get(), header.management_class);
   if (!had_memory) throw std::bad_alloc();
   return std::unexpected(SendRefusal::kNoRoom);
 }
