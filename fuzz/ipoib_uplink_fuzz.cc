@@ -174,7 +174,7 @@ class UplinkFuzz {
       case 3: return 0x50'5600;
       case 4: return 0xFF'FFFE;
       case 255: return input_.u32() & 0xFF'FFFF;
-      default: return SubnetRig::kFirstQueuePair + pick % 16;
+      default: return subnet::QueuePairs::kFirst + pick % 16;
     }
   }
   MacBytes mac_of_act() {
