@@ -142,7 +142,9 @@ TEST_F(MemoryReleaser, IsNotMissedWhenItIsKilled) {
   start(true);
   ::kill(releaser_, SIGKILL);
   ASSERT_TRUE(ends(releaser_));
-  EXPECT_TRUE(fact(engine_, "State").starts_with("S")) << fact(engine_, "State");
+  // It lives: it sleeps, or is about to.
+  const std::string state = fact(engine_, "State");
+  EXPECT_TRUE(state.starts_with("S") || state.starts_with("R")) << state;
 }
 
 // An adapter's queue pairs end with the last process that has them mapped.
