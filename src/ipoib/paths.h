@@ -1,7 +1,7 @@
 // Paths: what subnet administration says of the way to other nodes of a partition, and the frames
 // that wait for it. A path is asked for again when it has been used for five minutes, and stays in
-// use until there is another, or administration says that there is none: a subnet goes on without
-// its manager. One that could not be had is asked for again after a second.
+// use until administration answers with another, or refuses: a subnet goes on without its manager.
+// A path that administration did not give is asked for again after a second.
 //
 // Bounded: the paths that are remembered, the questions that are open at once, and the frames that
 // wait, in number and bytes, since a VM decides to where it sends. The subnet's thread only.

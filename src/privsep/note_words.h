@@ -12,7 +12,8 @@
 
 namespace paravane::privsep {
 
-// Takes the first word and the blank after it away from `text`. Empty: there is none.
+// Removes the first word and the blank after it from `text`, and returns the word; empty if `text`
+// is empty.
 inline std::string_view take_word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);

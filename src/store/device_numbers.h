@@ -32,7 +32,8 @@ class DeviceNumbers {
 
   // Returns the names of the devices that are present, in the given order. A new device gets the
   // lowest free number or, if all numbers are in use, the number of a device that is no longer
-  // present. Its name is empty if there is none either. REQUIRES: identities are unique.
+  // present. Its name is empty if all numbers belong to devices that are present. REQUIRES:
+  // identities are unique.
   std::vector<std::string> name(const std::vector<std::string>& identities);
 
   // Names that were assigned since the last call, each with the identity of its device.
