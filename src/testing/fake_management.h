@@ -14,6 +14,7 @@
 
 #include "model/adapter_name.h"
 #include "model/ib_device.h"
+#include "model/ib_module.h"
 #include "model/management.h"
 
 namespace paravane {
@@ -408,6 +409,39 @@ class FakeManagement final : public model::Management {
     if (fault) return std::unexpected(*fault);
     return fabric;
   }
+  model::ApiResult<std::vector<model::IbManager>> list_ib_managers() override {
+    if (fault) return std::unexpected(*fault);
+    return ib_managers;
+  }
+  model::ApiResult<void> add_ib_manager(const std::string& host) override {
+    if (fault) return std::unexpected(*fault);
+    ib_managers.push_back({.host = host, .problem = ib_manager_problem});
+    return {};
+  }
+  model::ApiResult<void> remove_ib_manager(const std::string& host) override {
+    if (fault) return std::unexpected(*fault);
+    if (std::erase(ib_managers, model::IbManager{.host = host}) != 0) return {};
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         "host " + host + " is not heard as a subnet manager");
+  }
+  model::ApiResult<std::vector<model::IbModuleStatus>> list_ib_modules() override {
+    if (fault) return std::unexpected(*fault);
+    return ib_modules;
+  }
+  model::ApiResult<model::IbModuleStatus> change_ib_module(
+      const std::string& name, const model::IbModuleChange& change) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = std::ranges::find(ib_modules, name, &model::IbModuleStatus::name);
+    if (found == ib_modules.end())
+      return model::refuse(model::ApiErrorCode::kNotFound, "there is no module '" + name + "'");
+    const auto options = model::parse_ib_options(*model::find_ib_module(name),
+                                                 change.options.value_or(found->setting.options));
+    if (!options)
+      return model::refuse(model::ApiErrorCode::kInvalidRequest, options.error().message);
+    if (change.is_enabled) found->setting.is_enabled = *change.is_enabled;
+    if (change.options) found->setting.options = *change.options;
+    return *found;
+  }
   model::ApiResult<void> restart_infiniband() override {
     if (fault) return std::unexpected(*fault);
     ++ib_restarts;
@@ -416,7 +450,10 @@ class FakeManagement final : public model::Management {
 
   std::map<std::string, model::IbAdapterStatus> ib_adapters;
   std::vector<model::IbUplink> ib_uplinks;
+  std::vector<model::IbModuleStatus> ib_modules{{.name = "mlx4_en"}, {.name = "ib_ipoib"}};
   model::IbFabric fabric;
+  std::vector<model::IbManager> ib_managers;
+  std::string ib_manager_problem;  // of those that are added
   unsigned ib_restarts = 0;
   std::map<std::string, model::VmStatus> vms;
   model::VmkernelConfiguration configuration;

@@ -31,6 +31,8 @@ class OwnNetwork {
 
   // ip(8) with these words. False: it failed.
   bool ip(const std::string& words) const { return shell("ip " + words); }
+  // The same of bridge(8).
+  bool bridge(const std::string& words) const { return shell("bridge " + words); }
   // Whether ip(8) prints this text for these words.
   bool ip_shows(const std::string& words, const std::string& text) const {
     return shell("ip " + words + " | grep -qF -- '" + text + "'");

@@ -21,6 +21,9 @@ using wire::infiniband::PathRecord;
 namespace {
 
 constexpr std::uint8_t kExactly = 0x80;  // a selector
+// Of the LIDs that a switch has, those of groups that are made.
+constexpr std::uint16_t kFirstMadeLid = wire::infiniband::kFirstMulticastLid + 0x100;
+constexpr std::uint16_t kEndOfMadeLids = wire::infiniband::kFirstMulticastLid + 0x400;
 constexpr std::uint64_t kPrefix = 0xFE80'0000'0000'0000;
 
 std::array<std::uint64_t, 2> administration_methods() {
@@ -74,8 +77,13 @@ void SubnetAdministration::make_group(std::uint16_t partition, const Group& grou
   if (group.lid == 0) known->second.group.lid = known->second.own_lid;
 }
 
-void SubnetAdministration::want_registrations() {
+void SubnetAdministration::forget_members() {
   for (auto& [partition, known] : groups_) known.members.clear();
+  made_.clear();
+}
+
+void SubnetAdministration::want_registrations() {
+  forget_members();
   for (const SubnetManager::Node& node : manager_.nodes()) {
     if (node.is_switch()) continue;
     (void)manager_.change_port(node.path, 0, [](wire::infiniband::PortInfo& info) {
@@ -132,9 +140,10 @@ void SubnetAdministration::answer(const Waiting& question) {
 std::uint16_t SubnetAdministration::take_member(AdministrationPacket& packet) {
   auto member = wire::infiniband::attribute_of<MulticastMember>(packet);
   const std::uint16_t partition = member.partition.get();
+  if (member.group != wire::infiniband::broadcast_gid(partition))
+    return take_member_of_made(packet);
   const auto found = groups_.find(partition);
-  if (found == groups_.end() || member.group != wire::infiniband::broadcast_gid(partition))
-    return status_with(AdministrationStatus::kTooFewComponents);
+  if (found == groups_.end()) return status_with(AdministrationStatus::kTooFewComponents);
   const Group& group = found->second.group;
   auto& members = found->second.members;
   const std::uint64_t guid = guid_in(member.port);
@@ -148,9 +157,46 @@ std::uint16_t SubnetAdministration::take_member(AdministrationPacket& packet) {
   member.qkey.set(group.qkey);
   member.lid.set(group.lid);
   member.mtu = static_cast<std::uint8_t>(kExactly | static_cast<std::uint8_t>(group.mtu));
+  member.rate = static_cast<std::uint8_t>(kExactly | group.rate);
   member.traffic_class = group.traffic_class;
   member.level_flow_hop.set((std::uint32_t{group.level} << 28) | (group.flow_label << 8) |
                             group.hop_limit);
+  wire::infiniband::put_attribute(member, packet);
+  return 0;
+}
+
+std::uint16_t SubnetAdministration::take_member_of_made(AdministrationPacket& packet) {
+  namespace component = wire::infiniband::multicast_component;
+  auto member = wire::infiniband::attribute_of<MulticastMember>(packet);
+  const bool is_full = (member.scope_join & wire::infiniband::kJoinFull) != 0;
+  const std::uint64_t guid = guid_in(member.port);
+  auto found = made_.find(member.group);
+  if (packet.header.method == method::kDelete) {
+    if (found == made_.end()) return status_with(AdministrationStatus::kInvalid);
+    (is_full ? found->second.members : found->second.senders).erase(guid);
+  } else if (found == made_.end()) {
+    if (!is_full) return status_with(AdministrationStatus::kInvalid);
+    if ((packet.components.get() & component::kMaking) != component::kMaking)
+      return status_with(AdministrationStatus::kTooFewComponents);
+    std::uint16_t lid = kFirstMadeLid;
+    const auto has = [&lid](const auto& one) { return one.second.record.lid.get() == lid; };
+    while (std::ranges::any_of(made_, has)) ++lid;
+    if (lid == kEndOfMadeLids) return status_with(AdministrationStatus::kNoResources);
+    found = made_.emplace(member.group, Made{.record = member}).first;
+    found->second.record.lid.set(lid);
+  }
+  Made& made = found->second;
+  if (packet.header.method != method::kDelete) (is_full ? made.members : made.senders).insert(guid);
+  const MulticastMember record = made.record;
+  manager_.make_group(record.lid.get(), std::vector(made.members.begin(), made.members.end()));
+  if (made.members.empty()) made_.erase(found);
+  if (to_members_.is_of_another) ++member.group.back();
+  member.qkey.set(made_qkey_.value_or(record.qkey.get()));
+  member.lid = record.lid;
+  member.mtu = record.mtu;
+  member.rate = record.rate;
+  member.traffic_class = record.traffic_class;
+  member.level_flow_hop = record.level_flow_hop;
   wire::infiniband::put_attribute(member, packet);
   return 0;
 }
@@ -168,7 +214,8 @@ std::uint16_t SubnetAdministration::find_path(AdministrationPacket& packet) cons
   const auto gid = gid_at(path.destination_lid.get());
   if (!gid) return status_with(AdministrationStatus::kNoRecords);
   path.destination = *gid;
-  path.source_lid.set(manager_.lid_of(guid_in(path.source)));
+  path.source_lid.set(
+      static_cast<std::uint16_t>(manager_.lid_of(guid_in(path.source)) + path_bits_));
   path.mtu = kExactly | path_mtu_;
   path.class_level.set(path_level_);
   if (to_paths_.is_of_another)
@@ -188,6 +235,21 @@ std::size_t SubnetAdministration::asked_for(std::uint8_t a_method, std::uint16_t
 bool SubnetAdministration::is_member(std::uint16_t partition, std::uint64_t port_guid) const {
   const auto found = groups_.find(partition);
   return found != groups_.end() && found->second.members.contains(port_guid);
+}
+
+bool SubnetAdministration::is_member(const Gid& group, std::uint64_t port_guid) const {
+  const auto found = made_.find(group);
+  return found != made_.end() && found->second.members.contains(port_guid);
+}
+
+bool SubnetAdministration::is_sender(const Gid& group, std::uint64_t port_guid) const {
+  const auto found = made_.find(group);
+  return found != made_.end() && found->second.senders.contains(port_guid);
+}
+
+std::uint16_t SubnetAdministration::lid_of(const Gid& group) const {
+  const auto found = made_.find(group);
+  return found == made_.end() ? 0 : found->second.record.lid.get();
 }
 
 std::uint16_t SubnetAdministration::lid_of(std::uint16_t partition) const {

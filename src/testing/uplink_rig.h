@@ -1,12 +1,13 @@
 // UplinkRig: two IPoIB uplinks at two adapters of one subnet, in a time that only the test moves:
 // what one VM sends at the first comes out at the second. The subnet's manager and administration
-// are at the first adapter's port.
+// are at the first adapter's port. A third can be made beside the first, at the same port.
 
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -30,12 +31,27 @@ class RecordingFrameSink final : public ipoib::FrameSink {
     }
     friend bool operator==(const Delivered&, const Delivered&) = default;
   };
+  // Queries of listeners, which come at times of their own, stand apart.
   void deliver(std::uint16_t vlan, std::span<const std::byte> frame) override {
-    frames.push_back({.vlan = vlan, .bytes = FrameBytes(frame.begin(), frame.end())});
+    const Delivered delivered{.vlan = vlan, .bytes = FrameBytes(frame.begin(), frame.end())};
+    (is_query(delivered.frame()) ? queries : frames).push_back(delivered);
   }
   std::vector<Delivered> take() { return std::exchange(frames, {}); }
 
   std::vector<Delivered> frames;
+  std::vector<Delivered> queries;
+
+ private:
+  static bool is_query(const ipoib::EthernetFrame& frame) {
+    constexpr std::byte kIgmp{2};
+    constexpr std::byte kMldQuery{130};
+    const auto at = [&frame](std::size_t place) {
+      return place < frame.payload.size() ? frame.payload[place] : std::byte{};
+    };
+    if (frame.type == wire::roce::kEtherTypeIpv4)
+      return at(9) == kIgmp && at(24) == std::byte{0x11};
+    return frame.type == wire::roce::kEtherTypeIpv6 && at(6) == std::byte{} && at(48) == kMldQuery;
+  }
 };
 
 class UplinkRig {
@@ -57,6 +73,7 @@ class UplinkRig {
     for (unsigned round = 0; round < kMostRounds; ++round) {
       first.on_time(net.clock.now);
       second.on_time(net.clock.now);
+      if (beside) beside->on_time(net.clock.now);
       if (!net.settle()) return false;
       const bool has_served = administration.serve();
       if (!has_served && next_deadline() > net.clock.now) return true;
@@ -74,7 +91,12 @@ class UplinkRig {
     return run();
   }
   Instant next_deadline() const {
-    return std::min({net.subnet.next_deadline(), first.next_deadline(), second.next_deadline()});
+    return std::min({net.subnet.next_deadline(), first.next_deadline(), second.next_deadline(),
+                     beside ? beside->next_deadline() : kNever});
+  }
+
+  void make_beside() {
+    beside = std::make_unique<ipoib::Uplink>(net.first, 1, net.clock, beside_vms);
   }
 
   // Keys of an adapter's port; it is one of the two.
@@ -89,6 +111,8 @@ class UplinkRig {
   RecordingFrameSink second_vms;
   ipoib::Uplink first;
   ipoib::Uplink second;
+  RecordingFrameSink beside_vms;
+  std::unique_ptr<ipoib::Uplink> beside;  // null: it was not made
 };
 
 // 0 also of a name that it has not.
