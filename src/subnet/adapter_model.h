@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "wire/infiniband/subnet_management.h"
 
@@ -24,6 +26,12 @@ struct AdapterModel {
   Speed speed = Speed::kQuad;
   wire::infiniband::Mtu mtu = wire::infiniband::Mtu::k4096;
   std::uint16_t partitions = 128;
+  // Of port 1 and up: those that are of Ethernet and have no link of the subnet. May be shorter.
+  std::vector<bool> ethernet{};
+
+  bool is_ethernet(std::size_t port) const {
+    return port >= 1 && port <= ethernet.size() && ethernet[port - 1];
+  }
 };
 
 }  // namespace paravane::subnet

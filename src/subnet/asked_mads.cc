@@ -6,10 +6,48 @@
 #include <utility>
 
 #include "base/memory_shortage.h"
+#include "wire/infiniband/local_route.h"
 #include "wire/infiniband/mad.h"
+#include "wire/infiniband/subnet_management.h"
 #include "wire/roce/header_at.h"
 
 namespace paravane::subnet {
+namespace {
+
+// Of a request and of what came back.
+bool is_same_route(std::span<const std::byte> request, std::span<const std::byte> answer) {
+  using wire::infiniband::SubnetManagementPacket;
+  if (request.size() < sizeof(SubnetManagementPacket) ||
+      answer.size() < sizeof(SubnetManagementPacket))
+    return false;
+  const auto there = wire::roce::header_at<SubnetManagementPacket>(request);
+  const auto back = wire::roce::header_at<SubnetManagementPacket>(answer);
+  const auto hops = [](const SubnetManagementPacket& smp) {
+    return smp.header.class_specific.get() & 0xFF;
+  };
+  return hops(there) == hops(back) && there.source.get() == back.source.get() &&
+         there.destination.get() == back.destination.get() &&
+         std::equal(there.initial_path.begin() + 1,
+                    there.initial_path.begin() + 1 + std::min(hops(there), 63),
+                    back.initial_path.begin() + 1);
+}
+
+bool is_answer_to(const AskedMad& asked, std::uint8_t management_class, const MadAddress& from,
+                  std::span<const std::byte> mad) {
+  const auto header = wire::roce::header_at<wire::infiniband::MadHeader>(asked.mad);
+  if (header.management_class != management_class) return false;
+  if (management_class == wire::infiniband::management_class::kSubnetByRoute)
+    return is_same_route(asked.mad, mad);
+  // To the permissive LID: to whatever is at the other end of the link.
+  const bool is_from_there =
+      from.lid == asked.to.lid || asked.to.lid == wire::infiniband::kPermissiveLid;
+  if (management_class == wire::infiniband::management_class::kSubnetByLid) return is_from_there;
+  const bool is_gid_right =
+      !asked.to.global || (from.global && from.global->destination == asked.to.global->destination);
+  return is_from_there && from.qp == asked.to.qp && is_gid_right;
+}
+
+}  // namespace
 
 bool AskedMads::add(std::uint64_t transaction, AskedMad asked, Instant now) {
   assert(transaction >> 32 == std::to_underlying(asked.agent));
@@ -29,11 +67,18 @@ bool AskedMads::add(std::uint64_t transaction, AskedMad asked, Instant now) {
 }
 
 std::optional<AskedMads::Taken> AskedMads::take(std::uint64_t transaction,
-                                                std::uint8_t management_class) {
+                                                std::uint8_t management_class,
+                                                const MadAddress& from,
+                                                std::span<const std::byte> mad) {
   const auto found = asked_.find(transaction);
   if (found == asked_.end()) return std::nullopt;
-  const auto header = wire::roce::header_at<wire::infiniband::MadHeader>(found->second.asked.mad);
-  if (header.management_class != management_class) return std::nullopt;
+  if (!is_answer_to(found->second.asked, management_class, from, mad)) return std::nullopt;
+  return remove(found);
+}
+
+std::optional<AskedMads::Taken> AskedMads::take_back(std::uint64_t transaction) {
+  const auto found = asked_.find(transaction);
+  if (found == asked_.end()) return std::nullopt;
   return remove(found);
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/instant.h"
@@ -40,7 +41,14 @@ class AskedMads {
   // agent's number in the upper half of the transaction.
   bool add(std::uint64_t transaction, AskedMad asked, Instant now);
   // The MAD of that class with that transaction, whose answer is there; nullopt: none waits.
-  std::optional<Taken> take(std::uint64_t transaction, std::uint8_t management_class);
+  // `from`: where the answer came from. It answers what was asked there alone (13.5.4): the LID,
+  // and the queue pair and the GID, where there are these. A directed route has no LIDs to compare:
+  // `mad`, which is the answer, has the same route, and each node of it has checked the port
+  // (directed_route.h).
+  std::optional<Taken> take(std::uint64_t transaction, std::uint8_t management_class,
+                            const MadAddress& from, std::span<const std::byte> mad = {});
+  // That MAD, which is not to wait any more.
+  std::optional<Taken> take_back(std::uint64_t transaction);
   // It waits as before: what came of it could not be told. Without effect if its agent has gone, or
   // has asked the same again. It takes no memory.
   void put_back(Taken taken);

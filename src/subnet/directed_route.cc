@@ -53,28 +53,33 @@ RouteStep outbound(SubnetManagementPacket& smp, std::uint8_t arrived, bool is_sw
   return pointer == count + 1 ? RouteStep{.kind = Kind::kAnswer} : RouteStep{};
 }
 
-RouteStep inbound(SubnetManagementPacket& smp, bool is_switch, std::uint8_t ports) {
+RouteStep inbound(SubnetManagementPacket& smp, std::uint8_t arrived, bool is_switch,
+                  std::uint8_t ports) {
   const std::uint8_t pointer = hop_pointer(smp);
   const std::uint8_t count = hop_count(smp);
   // The directed part of the way back begins here, after one by LID.
   if (count > 0 && pointer == count + 1) {
-    if (!is_switch) return {};
+    if (!is_switch || smp.destination.get() == kPermissiveLid) return {};
     set_hop_pointer(smp, count);
     return forward(smp.return_path[count], ports);
   }
+  // An answer comes back through the port by which its request has left. Without this, any node
+  // could answer for any other: the whole route is the sender's to write.
+  if (pointer >= 1 && pointer <= count && smp.initial_path[pointer] != arrived) return {};
   if (pointer >= 2 && pointer <= count) {
     if (!is_switch) return {};
     set_hop_pointer(smp, pointer - 1);
     return forward(smp.return_path[pointer - 1], ports);
   }
-  if (pointer == 1) {
+  if (pointer == 1 && count > 0) {
     set_hop_pointer(smp, 0);
     const std::uint16_t lid = smp.source.get();
     if (lid == kPermissiveLid) return {.kind = Kind::kDeliver};
     return is_switch ? RouteStep{.kind = Kind::kByLid, .lid = lid} : RouteStep{};
   }
   // A part by LID has followed the directed one.
-  return pointer == 0 ? RouteStep{.kind = Kind::kDeliver} : RouteStep{};
+  const bool came_by_lid = pointer == 0 && smp.source.get() != kPermissiveLid;
+  return came_by_lid ? RouteStep{.kind = Kind::kDeliver} : RouteStep{};
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ bool is_returning(const SubnetManagementPacket& smp) {
 RouteStep on_arrival(SubnetManagementPacket& smp, std::uint8_t arrived, bool is_switch,
                      std::uint8_t ports) {
   if (hop_count(smp) > kMostHops) return {};
-  return is_returning(smp) ? inbound(smp, is_switch, ports)
+  return is_returning(smp) ? inbound(smp, arrived, is_switch, ports)
                            : outbound(smp, arrived, is_switch, ports);
 }
 

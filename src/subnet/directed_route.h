@@ -2,6 +2,9 @@
 // of ports, one for each hop; the hop pointer says how far the SMP has come, and the direction bit
 // whether it goes to the responder or back.
 //
+// An answer is taken only from the port by which its request has left, so that no node answers for
+// one that is elsewhere; the requester compares the route besides (asked_mads.h).
+//
 // Pure functions on the SMP, which they advance; any thread. SMPs come from strangers: a pointer, a
 // count or a port that cannot be leads to kDrop.
 

@@ -54,6 +54,11 @@ RouteStep arrive(Smp& smp, bool is_switch, std::uint8_t arrived = kCameBy) {
   return on_arrival(smp, arrived, is_switch, is_switch ? kRoutePorts : 1);
 }
 
+// On its way back, through the port by which its request has left.
+RouteStep come_back(Smp& smp, bool is_switch) {
+  return arrive(smp, is_switch, smp.initial_path[pointer_of(smp) % 64]);
+}
+
 // ---- 14.2.2.2: on the way to the responder ----
 
 TEST(DirectedRouteTest, ASwitchBeginsTheDirectedPart) {  // C14-9, 1
@@ -138,8 +143,8 @@ TEST(DirectedRouteTest, APortThatTheSwitchDoesNotHaveIsNoWay) {
     EXPECT_EQ(arrive(begin, kAtSwitch).kind, Kind::kDrop);
     Smp back = smp_at({.pointer = 3, .count = 3, .returns = true});
     back.return_path[2] = port;
-    EXPECT_EQ(arrive(back, kAtSwitch).kind, Kind::kDrop);
-    Smp begin_back = smp_at({.pointer = 4, .count = 3, .returns = true});
+    EXPECT_EQ(come_back(back, kAtSwitch).kind, Kind::kDrop);
+    Smp begin_back = smp_at({.pointer = 4, .count = 3, .returns = true, .destination = 0x21});
     begin_back.return_path[3] = port;
     EXPECT_EQ(arrive(begin_back, kAtSwitch).kind, Kind::kDrop);
   }
@@ -148,7 +153,7 @@ TEST(DirectedRouteTest, APortThatTheSwitchDoesNotHaveIsNoWay) {
 // ---- 14.2.2.4: on the way back ----
 
 TEST(DirectedRouteTest, ASwitchBeginsTheDirectedPartBack) {  // C14-13, 1
-  Smp smp = smp_at({.pointer = 4, .count = 3, .returns = true});
+  Smp smp = smp_at({.pointer = 4, .count = 3, .returns = true, .destination = 0x21});
   const RouteStep step = arrive(smp, kAtSwitch);
   EXPECT_EQ(step.kind, Kind::kForward);
   EXPECT_EQ(step.port, 23);
@@ -158,7 +163,7 @@ TEST(DirectedRouteTest, ASwitchBeginsTheDirectedPartBack) {  // C14-13, 1
 TEST(DirectedRouteTest, ASwitchInTheMiddleSendsBack) {  // C14-13, 2
   for (const unsigned pointer : {2U, 3U}) {
     Smp smp = smp_at({.pointer = pointer, .count = 3, .returns = true});
-    const RouteStep step = arrive(smp, kAtSwitch);
+    const RouteStep step = come_back(smp, kAtSwitch);
     EXPECT_EQ(step.kind, Kind::kForward);
     EXPECT_EQ(step.port, 20 + pointer - 1);
     EXPECT_EQ(pointer_of(smp), pointer - 1);
@@ -168,14 +173,14 @@ TEST(DirectedRouteTest, ASwitchInTheMiddleSendsBack) {  // C14-13, 2
 TEST(DirectedRouteTest, TheRequesterGetsItsAnswer) {  // C14-13, 3
   for (const bool is_switch : {kAtSwitch, kAtAdapter}) {
     Smp smp = smp_at({.pointer = 1, .count = 3, .returns = true});
-    EXPECT_EQ(arrive(smp, is_switch).kind, Kind::kDeliver);
+    EXPECT_EQ(come_back(smp, is_switch).kind, Kind::kDeliver);
     EXPECT_EQ(pointer_of(smp), 0u);
   }
 }
 
 TEST(DirectedRouteTest, ASwitchSendsBackByLidAfterTheDirectedPart) {  // C14-13, 3
   Smp smp = smp_at({.pointer = 1, .count = 3, .returns = true, .source = 0x33});
-  const RouteStep step = arrive(smp, kAtSwitch);
+  const RouteStep step = come_back(smp, kAtSwitch);
   EXPECT_EQ(step.kind, Kind::kByLid);
   EXPECT_EQ(step.lid, 0x33);
   EXPECT_EQ(pointer_of(smp), 0u);
@@ -193,7 +198,7 @@ TEST(DirectedRouteTest, AReturningPointerBeyondItsRouteIsDropped) {  // C14-13, 
     const unsigned first = count == 0 ? 2 : count + 2;
     for (unsigned pointer = first; pointer < 256; ++pointer) {
       Smp smp = smp_at({.pointer = pointer, .count = count, .returns = true});
-      ASSERT_EQ(arrive(smp, kAtSwitch).kind, Kind::kDrop) << pointer << " of " << count;
+      ASSERT_EQ(come_back(smp, kAtSwitch).kind, Kind::kDrop) << pointer << " of " << count;
     }
   }
 }
@@ -203,11 +208,36 @@ TEST(DirectedRouteTest, MoreHopsThanThereCanBeAreDropped) {
     for (unsigned count = kMostHops + 1; count < 256; ++count) {
       for (const unsigned pointer : {0U, 1U, 63U, 64U, count, (count + 1) & 0xFF}) {
         Smp smp = smp_at({.pointer = pointer, .count = count, .returns = returns});
-        ASSERT_EQ(arrive(smp, kAtSwitch).kind, Kind::kDrop);
+        ASSERT_EQ(come_back(smp, kAtSwitch).kind, Kind::kDrop);
         Smp left = smp_at({.pointer = pointer, .count = count, .returns = returns});
         ASSERT_EQ(on_departure(left, kRoutePorts).kind, Kind::kDrop);
       }
     }
+  }
+}
+
+// The whole route is the sender's to write; where it came from is not.
+TEST(DirectedRouteTest, AnAnswerThroughAnotherPortThanItsRequestIsDropped) {
+  for (const unsigned pointer : {1U, 2U, 3U}) {
+    for (unsigned arrived = 0; arrived < 256; ++arrived) {
+      Smp smp = smp_at({.pointer = pointer, .count = 3, .returns = true});
+      const bool is_right = arrived == 10 + pointer;
+      ASSERT_EQ(arrive(smp, kAtSwitch, static_cast<std::uint8_t>(arrived)).kind == Kind::kDrop,
+                !is_right)
+          << arrived << " at " << pointer;
+    }
+  }
+}
+
+// Nor does it say that it came by LID where it did not.
+TEST(DirectedRouteTest, AnAnswerThatBeginsOrEndsByLidHasThatLid) {
+  for (const bool is_switch : {kAtSwitch, kAtAdapter}) {
+    Smp begins = smp_at({.pointer = 4, .count = 3, .returns = true});
+    EXPECT_EQ(arrive(begins, is_switch).kind, Kind::kDrop);
+    Smp ends = smp_at({.pointer = 0, .count = 3, .returns = true});
+    EXPECT_EQ(arrive(ends, is_switch).kind, Kind::kDrop);
+    Smp nowhere = smp_at({.pointer = 1, .count = 0, .returns = true});
+    EXPECT_EQ(arrive(nowhere, is_switch).kind, Kind::kDrop);
   }
 }
 
@@ -291,7 +321,7 @@ void go_there_and_back(unsigned hops, bool ends_at_switch) {
   for (unsigned hop = hops; hop >= 1; --hop) {
     ASSERT_EQ(step.kind, Kind::kForward) << hop << " back of " << hops;
     ASSERT_EQ(step.port, 1);
-    step = on_arrival(smp, 2, hop != 1, 4);
+    step = on_arrival(smp, hop == 1 ? 1 : 2, hop != 1, 4);
   }
   ASSERT_EQ(step.kind, Kind::kDeliver) << hops;
 }

@@ -1,6 +1,7 @@
 #include "subnet/forwarding.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "wire/infiniband/local_route.h"
 
@@ -82,6 +83,27 @@ bool Forwarding::set_multicast(std::size_t block, std::size_t position,
     word |= std::uint64_t{masks[i].get()} << (shift % 64);
   }
   return true;
+}
+
+ForwardingImage Forwarding::image() const {
+  return {.info = info_, .linear = linear_, .multicast = multicast_};
+}
+
+bool Forwarding::can_be(const ForwardingImage& image) const {
+  return image.info.linear_top.get() < kLinearEntries && image.linear.size() <= kLinearEntries &&
+         image.linear.size() % wire::infiniband::kLidsInLinearBlock == 0 &&
+         image.multicast.size() <= kMulticastEntries &&
+         image.multicast.size() % wire::infiniband::kLidsInMulticastBlock == 0;
+}
+
+void Forwarding::adopt(const ForwardingImage& image) {
+  std::vector<std::uint8_t> linear = image.linear;
+  std::vector<PortMask> multicast = image.multicast;
+  (void)set_info(image.info);
+  // As it was: neither cleared nor told anew.
+  info_.life_change = image.info.life_change;
+  linear_ = std::move(linear);
+  multicast_ = std::move(multicast);
 }
 
 PortNumber Forwarding::way_to(std::uint16_t lid) const {

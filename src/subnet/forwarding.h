@@ -6,19 +6,22 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "subnet/port.h"
+#include "subnet/port_mask.h"
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
 
-// A mask of ports: bit N is port N.
-inline constexpr std::size_t kMostSwitchPorts = 128;
-using PortMask = std::array<std::uint64_t, kMostSwitchPorts / 64>;
+// The tables as an engine left them to the one that replaces it.
+struct ForwardingImage {
+  wire::infiniband::SwitchInfo info{};
+  std::vector<std::uint8_t> linear{};  // ports, by LID; whole blocks
+  std::vector<PortMask> multicast{};   // by multicast LID; whole blocks
+};
 
 class Forwarding {
  public:
@@ -42,6 +45,13 @@ class Forwarding {
                       wire::infiniband::MulticastBlock& out) const;
   bool set_multicast(std::size_t block, std::size_t position,
                      const wire::infiniband::MulticastBlock& masks);
+
+  // ---- From one engine to the next ----
+  ForwardingImage image() const;
+  // Whether a manager could have written it. The image may come from an enemy.
+  bool can_be(const ForwardingImage& image) const;
+  // REQUIRES: can_be().
+  void adopt(const ForwardingImage& image);
 
   // ---- For packets ----
   // kNoPort: no way.

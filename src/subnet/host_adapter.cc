@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "wire/roce/header_at.h"
@@ -36,6 +35,7 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   Port& port() { return port_; }
   MadLayer& mads() { return mads_; }
   QueuePairs& queue_pairs() { return queue_pairs_; }
+  GroupUses& group_uses() { return group_uses_; }
   void attach(LinkEnd* end) { end_ = end; }
   LinkEnd* end() const { return end_; }
   void add(PortUser& user) { users_.push_back(&user); }
@@ -49,6 +49,9 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   void send(const DatagramHeaders& headers, std::span<const std::byte, kMadBytes> mad) override;
   void on_manager_change() override;
   void on_bad_key(const MadAddress& from, const SubnetManagementPacket& smp) override;
+
+  AdapterImage::Port image() const;
+  void adopt(const AdapterImage::Port& image);
 
   void on_port_change();
   void on_register_again();
@@ -72,6 +75,7 @@ class HostAdapter::Attachment final : public MadLayer::Outlet {
   LinkEnd* end_ = nullptr;
   MadLayer mads_;
   QueuePairs queue_pairs_;
+  GroupUses group_uses_;
   Notices notices_;
   std::uint16_t told_from_ = 0;  // the LID that notices were told from
   std::vector<PortUser*> users_;
@@ -194,7 +198,7 @@ bool HostAdapter::Attachment::send_data(DatagramHeaders headers,
     ++port_.totals().send_discards;
     return false;
   }
-  headers.source = port_.lid();
+  if (!port_.has_lid(headers.source)) headers.source = port_.lid();
   transmit(headers, payload);
   return true;
 }
@@ -213,12 +217,8 @@ void HostAdapter::Attachment::send(const DatagramHeaders& headers,
 void HostAdapter::Attachment::transmit(const DatagramHeaders& headers,
                                        std::span<const std::byte> payload) {
   DatagramHeaders sent = headers;
-  if (sent.global && sent.global->source == wire::infiniband::Gid{}) {
-    const Be64 prefix = port_.info().gid_prefix;
-    const Be64 guid(port_.guid());
-    std::memcpy(sent.global->source.data(), &prefix, sizeof prefix);
-    std::memcpy(sent.global->source.data() + sizeof prefix, &guid, sizeof guid);
-  }
+  if (sent.global && sent.global->source == wire::infiniband::Gid{})
+    sent.global->source = port_.gid();
   Packet packet;
   wire::infiniband::write_datagram(sent, payload, packet);
   if (observer_ != nullptr) observer_->on_sent(packet);
@@ -245,6 +245,7 @@ void HostAdapter::Attachment::transmit(const DatagramHeaders& headers,
 // ---- What changes ----
 
 void HostAdapter::Attachment::on_manager_change() {
+  adapter_.count_change();
   CapabilityChange details;
   details.lid.set(port_.lid());
   details.capabilities.set(port_.capabilities());
@@ -276,7 +277,19 @@ void HostAdapter::Attachment::on_time(Instant now) {
   const std::uint16_t master = port_.info().master_lid.get();
   if (port_.lid() == 0 || master == 0) return;
   for (const Notices::Due& due : notices_.take_due(now))
-    mads_.send_to(master, Notices::trap_of(due, port_.info().lid));
+    mads_.send_to({.lid = master}, Notices::trap_of(due, port_.info().lid));
+}
+
+// ---- From one engine to the next ----
+
+AdapterImage::Port HostAdapter::Attachment::image() const {
+  return {.port = port_.image(adapter_.clock_.now), .notices = notices_.image()};
+}
+
+void HostAdapter::Attachment::adopt(const AdapterImage::Port& image) {
+  port_.adopt(image.port, adapter_.clock_.now);
+  notices_.adopt(image.notices, adapter_.clock_.now);
+  told_from_ = port_.lid();
 }
 
 // ---- The adapter ----
@@ -325,6 +338,10 @@ QueuePairs& HostAdapter::queue_pairs(PortNumber port) {
   return at(port).queue_pairs();
 }
 
+GroupUses& HostAdapter::group_uses(PortNumber port) {
+  return at(port).group_uses();
+}
+
 void HostAdapter::add_user(PortNumber port, PortUser& user) {
   at(port).add(user);
 }
@@ -342,11 +359,33 @@ bool HostAdapter::send(PortNumber port, DatagramHeaders headers,
   return at(port).send_data(std::move(headers), payload);
 }
 
+AdapterImage HostAdapter::image() const {
+  AdapterImage image{.name = name_, .guid = identity().guid, .device_id = model_.device_id};
+  for (const auto& attachment : attachments_) image.ports.push_back(attachment->image());
+  return image;
+}
+
+bool HostAdapter::can_be(const AdapterImage& image) const {
+  if (image.name != name_ || image.guid != identity().guid || image.device_id != model_.device_id ||
+      image.ports.size() != attachments_.size())
+    return false;
+  for (const auto& attachment : attachments_) {
+    Port& port = attachment->port();
+    if (!port.can_be(image.ports[port.number() - 1U].port)) return false;
+  }
+  return true;
+}
+
+void HostAdapter::adopt(const AdapterImage& image) {
+  for (std::size_t i = 0; i < attachments_.size(); ++i) attachments_[i]->adopt(image.ports[i]);
+}
+
 void HostAdapter::on_packet(PortNumber arrived, Packet packet) {
   at(arrived).on_packet(std::move(packet));
 }
 
 void HostAdapter::on_port_change(PortNumber port) {
+  count_change();
   at(port).on_port_change();
 }
 

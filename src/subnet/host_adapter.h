@@ -13,6 +13,7 @@
 
 #include "base/turn_clock.h"
 #include "subnet/adapter_model.h"
+#include "subnet/group_uses.h"
 #include "subnet/link_end.h"
 #include "subnet/mad_layer.h"
 #include "subnet/node.h"
@@ -20,6 +21,7 @@
 #include "subnet/packet_observer.h"
 #include "subnet/packet_queue.h"
 #include "subnet/queue_pairs.h"
+#include "subnet/subnet_image.h"
 
 namespace paravane::subnet {
 
@@ -51,6 +53,7 @@ class HostAdapter final : public Node, public PacketReceiver {
   // REQUIRES: a port from 1 to ports().
   MadPort& mads(PortNumber port);
   QueuePairs& queue_pairs(PortNumber port);
+  GroupUses& group_uses(PortNumber port);
   void add_user(PortNumber port, PortUser& user);
   void remove_user(PortNumber port, PortUser& user);
 
@@ -58,10 +61,19 @@ class HostAdapter final : public Node, public PacketReceiver {
   // replaced.
   void set_observer(PortNumber port, PacketObserver* observer);
 
-  // Sends a datagram from a queue pair of the port. `headers.source` is set here. False: the port
-  // is not active, or its link's MTU smaller; it was counted.
+  // Sends a datagram from a queue pair of the port. `headers.source`: one of the port's LIDs;
+  // otherwise it goes from the first. False: the port is not active, or its link's MTU smaller; it
+  // was counted.
   bool send(PortNumber port, wire::infiniband::DatagramHeaders headers,
             std::span<const std::byte> payload);
+
+  // ---- From one engine to the next ----
+  // Without the ports of the switch.
+  AdapterImage image() const;
+  // Whether it is this adapter's, and its ports can be so. It may come from an enemy.
+  bool can_be(const AdapterImage& image) const;
+  // Users of the ports are not told. REQUIRES: can_be().
+  void adopt(const AdapterImage& image);
 
   // ---- PacketReceiver ----
   void on_packet(PortNumber arrived, Packet packet) override;

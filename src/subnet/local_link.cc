@@ -7,15 +7,6 @@
 #include "base/memory_shortage.h"
 
 namespace paravane::subnet {
-namespace {
-
-using wire::infiniband::PortState;
-
-bool is_down(const Port& port) {
-  return port.state() == PortState::kDown;
-}
-
-}  // namespace
 
 LocalLink::LocalLink(const Place& one, const Place& other, PacketQueue& queue)
     : one_place_(one),
@@ -28,7 +19,7 @@ LocalLink::~LocalLink() = default;
 
 void LocalLink::End::send(Packet packet) {
   PortTotals& totals = from_.port().totals();
-  if (is_down(from_.port()) || is_down(to_.port()) ||
+  if (from_.port().is_down() || to_.port().is_down() ||
       !link_.queue_.put(to_.receiver, to_.number, std::move(packet), &from_.port()))
     ++totals.send_discards;
 }
@@ -44,11 +35,11 @@ void LocalLink::train() {
   Port& one = one_place_.port();
   Port& other = other_place_.port();
   // One end that went down takes the other with it.
-  if (is_down(one) || is_down(other)) {
+  if (one.is_down() || other.is_down()) {
     one.link_down();
     other.link_down();
   }
-  if (!is_down(one) || one.is_disabled() || other.is_disabled()) return;
+  if (!one.is_down() || one.is_disabled() || other.is_disabled()) return;
   if (one.is_asleep() && other.is_asleep()) return;
   const Speed speed = std::min(one.abilities().speed, other.abilities().speed);
   one.link_up(speed);

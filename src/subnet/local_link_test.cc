@@ -6,31 +6,23 @@
 #include <vector>
 
 #include "testing/bare_node.h"
+#include "testing/heard_packets.h"
+#include "testing/port_orders.h"
 
 namespace paravane::subnet {
 namespace {
 
 using fake::BareNode;
+using fake::HeardPackets;
 using wire::infiniband::NodeType;
 using wire::infiniband::PhysicalState;
 using wire::infiniband::PortInfo;
 using wire::infiniband::PortState;
 
-class HeardPackets : public PacketReceiver {
- public:
-  void on_packet(PortNumber arrived, Packet packet) override {
-    ports.push_back(arrived);
-    bytes.push_back(packet.size());
-  }
-  std::vector<PortNumber> ports;
-  std::vector<std::size_t> bytes;
-};
-
 class LocalLinkTest : public testing::Test {
  protected:
   static void order(Port& port, PhysicalState state) {
-    PortInfo wish = port.info();
-    wish.speed_supported_state &= 0xF0;
+    PortInfo wish = fake::wish_at(port);
     wish.physical_state_default = static_cast<std::uint8_t>(static_cast<unsigned>(state) << 4);
     EXPECT_EQ(port.set_info(wish), 0);
   }
@@ -135,8 +127,7 @@ TEST_F(LocalLinkTest, WhatDoesNotFitTheQueueIsDroppedAndCounted) {
 TEST_F(LocalLinkTest, PortsThatBothSleepHaveNoLink) {
   link_.judge();
   for (Port* port : {&adapter(), &outer()}) {
-    PortInfo wish = port->info();
-    wish.speed_supported_state &= 0xF0;
+    PortInfo wish = fake::wish_at(*port);
     wish.physical_state_default = 1;
     EXPECT_EQ(port->set_info(wish), 0);
   }
@@ -157,49 +148,6 @@ TEST_F(LocalLinkTest, APortThatFloodsLeavesRoomForOthers) {
   EXPECT_GT(adapter().totals().send_discards, 0u);
   link_.other().send(Packet(4096));
   EXPECT_EQ(outer().totals().send_discards, 0u);
-}
-
-// ---- PacketQueue ----
-
-TEST(PacketQueueTest, AllSourcesTogetherAreBounded) {
-  PacketQueue queue;
-  HeardPackets receiver;
-  BareNode sources(NodeType::kSwitch, 6);
-  std::size_t taken = 0;
-  for (PortNumber source = 1; source <= 6; ++source) {
-    while (queue.put(receiver, 1, Packet(4096), sources.port(source))) ++taken;
-  }
-  EXPECT_EQ(taken, PacketQueue::kMostBytes / 4096);
-  EXPECT_EQ(queue.deliver(taken), taken);
-  // What was delivered, or forgotten, is not counted any more.
-  while (queue.put(receiver, 1, Packet(4096), sources.port(1))) ++taken;
-  queue.forget(receiver);
-  EXPECT_TRUE(queue.put(receiver, 1, Packet(PacketQueue::kMostOfSource), sources.port(1)));
-}
-
-TEST(PacketQueueTest, DeliversInOrderAndNoMoreThanItIsTold) {
-  PacketQueue queue;
-  HeardPackets receiver;
-  for (std::size_t i = 1; i <= 5; ++i) EXPECT_TRUE(queue.put(receiver, 2, Packet(i * 10)));
-  EXPECT_EQ(queue.deliver(2), 2u);
-  EXPECT_EQ(receiver.bytes, (std::vector<std::size_t>{10, 20}));
-  EXPECT_FALSE(queue.empty());
-  EXPECT_EQ(queue.deliver(99), 3u);
-  EXPECT_TRUE(queue.empty());
-}
-
-TEST(PacketQueueTest, ForgetsWhatIsOnItsWayToAReceiverThatGoes) {
-  PacketQueue queue;
-  HeardPackets stays;
-  HeardPackets goes;
-  const std::size_t half = PacketQueue::kMostBytes / 2;
-  EXPECT_TRUE(queue.put(goes, 1, Packet(half)));
-  EXPECT_TRUE(queue.put(stays, 1, Packet(half)));
-  EXPECT_FALSE(queue.put(stays, 1, Packet(1)));
-  queue.forget(goes);
-  EXPECT_TRUE(queue.put(stays, 1, Packet(half)));  // its room is free again
-  EXPECT_EQ(queue.deliver(9), 2u);
-  EXPECT_TRUE(goes.ports.empty());
 }
 
 }  // namespace

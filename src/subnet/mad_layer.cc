@@ -96,6 +96,7 @@ void MadLayer::on_service_packet(const Datagram& packet) {
   if (wire::infiniband::is_subnet_management(header.management_class)) return;
   MadAddress from = sender_of(packet.headers);
   from.partition_index = port_.partition_index(packet.headers.partition);
+  from.path_bits = port_.path_bits_of(packet.headers.destination);
   if (PerformanceAgent::answers(header)) {
     const auto answer = performance_.answer(wire::infiniband::part_of<PerformancePacket>(mad, 0));
     transmit(from, std::bit_cast<Mad>(answer));
@@ -114,10 +115,10 @@ void MadLayer::on_service_packet(const Datagram& packet) {
 
 void MadLayer::dispatch(const MadAddress& from, std::span<const std::byte> mad) {
   const MadHeader header = header_of(mad);
-  // An answer that nothing waits for is late, or a stranger's.
+  // An answer that nothing waits for is late, or a stranger's: what was asked waits on.
   std::optional<AskedMads::Taken> question;
   if (wire::infiniband::is_response(header.method)) {
-    question = asked_.take(header.transaction.get(), header.management_class);
+    question = asked_.take(header.transaction.get(), header.management_class, from, mad);
     if (!question) return;
   }
   const AgentId agent = receiver_of(mad);
@@ -164,7 +165,7 @@ AgentId MadLayer::receiver_of(std::span<const std::byte> mad) const {
 void MadLayer::transmit(const MadAddress& to, const Mad& mad) {
   const bool is_subnet = wire::infiniband::is_subnet_management(header_of(mad).management_class);
   if (is_subnet) {
-    subnet_.on_departure(port_.number(), to.lid, std::bit_cast<SubnetInterface::Smp>(mad));
+    subnet_.on_departure(port_.number(), to, std::bit_cast<SubnetInterface::Smp>(mad));
     return;
   }
   const std::uint16_t partition = port_.partition(to.partition_index);
@@ -173,7 +174,8 @@ void MadLayer::transmit(const MadAddress& to, const Mad& mad) {
     ++port_.totals().send_constraints;
     return;
   }
-  DatagramHeaders headers{.destination = to.lid,
+  DatagramHeaders headers{.source = port_.lid_with(to.path_bits),
+                          .destination = to.lid,
                           .service_level = to.level,
                           .global = to.global,
                           .partition = partition,
@@ -192,8 +194,10 @@ void MadLayer::send_through(PortNumber /*port*/, const SubnetInterface::Smp& smp
   outlet_.send(headers, std::bit_cast<Mad>(smp));
 }
 
-void MadLayer::send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) {
-  const DatagramHeaders headers{.destination = lid, .lane = wire::infiniband::kManagementLane};
+void MadLayer::send_to(const MadAddress& to, const SubnetInterface::Smp& smp) {
+  const DatagramHeaders headers{.source = port_.lid_with(to.path_bits),
+                                .destination = to.lid,
+                                .lane = wire::infiniband::kManagementLane};
   outlet_.send(headers, std::bit_cast<Mad>(smp));
 }
 
@@ -316,7 +320,7 @@ std::expected<void, SendRefusal> MadLayer::send(AgentId agent, const MadAddress&
   if (had_memory && is_taken) return {};
   // Its sender is told by the refusal alone. An answer has the transaction of a question, which may
   // be another agent's at this port.
-  if (is_asked) asked_.take(header.transaction.get(), header.management_class);
+  if (is_asked) asked_.take_back(header.transaction.get());
   if (!had_memory) throw std::bad_alloc();
   return std::unexpected(SendRefusal::kNoRoom);
 }

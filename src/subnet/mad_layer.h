@@ -65,7 +65,7 @@ class MadLayer final : public MadPort, public SubnetInterface::Outlet, private S
 
   // ---- SubnetInterface::Outlet ----
   void send_through(PortNumber port, const SubnetInterface::Smp& smp) override;
-  void send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) override;
+  void send_to(const MadAddress& to, const SubnetInterface::Smp& smp) override;
   void deliver(const MadAddress& from, const SubnetInterface::Smp& smp) override;
   void on_bad_key(const MadAddress& from, const SubnetInterface::Smp& smp) override {
     outlet_.on_bad_key(from, smp);

@@ -11,6 +11,7 @@
 #include "subnet/mad_layer.h"
 #include "subnet/mad_layer_test.h"
 #include "subnet/segment_test.h"
+#include "testing/port_orders.h"
 #include "wire/roce/header_at.h"
 
 namespace paravane::subnet {

@@ -14,11 +14,12 @@
 #include "subnet/mad_layer.h"
 #include "testing/bare_node.h"
 #include "testing/management_datagrams.h"
-#include "testing/recording_link_end.h"
+#include "testing/port_orders.h"
 
 namespace paravane::subnet {
 
 inline constexpr std::uint16_t kPeerLid = 0x31;
+inline constexpr std::uint8_t kVendorClass = 0x32;
 
 inline AgentWish wish_for(std::uint8_t a_class, std::initializer_list<std::uint8_t> methods = {},
                           std::uint32_t oui = 0) {
@@ -74,9 +75,7 @@ class MadLayerTest : public testing::Test {
  protected:
   MadLayerTest() {
     EXPECT_TRUE(fake::set_port_active(port_));
-    wire::infiniband::PortInfo info = port_.info();
-    info.speed_supported_state &= 0xF0;
-    info.physical_state_default &= 0x0F;
+    wire::infiniband::PortInfo info = fake::wish_at(port_);
     info.lid.set(0x20);
     info.master_lid.set(kPeerLid);
     EXPECT_EQ(port_.set_info(info), 0);

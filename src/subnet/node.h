@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "subnet/forwarding.h"
@@ -33,6 +34,7 @@ class Node : public Port::Listener {
   Node& operator=(const Node&) = delete;
 
   const NodeIdentity& identity() const { return identity_; }
+  void describe(std::string description) { identity_.description = std::move(description); }
   bool is_switch() const { return identity_.type == wire::infiniband::NodeType::kSwitch; }
   // Outer ports; they are numbered from 1.
   PortNumber ports() const { return static_cast<PortNumber>(ports_.size() - 1); }
@@ -58,13 +60,18 @@ class Node : public Port::Listener {
   }
   // nullptr: an adapter has none.
   virtual Forwarding* forwarding() { return nullptr; }
+  // Goes up with each change of a port, and when a manager comes to one or goes.
+  std::uint64_t changes() const { return changes_; }
 
  protected:
+  void count_change() { ++changes_; }
+
   // A place for port 0 first, empty in an adapter.
   std::vector<std::unique_ptr<Port>> ports_;
 
  private:
-  const NodeIdentity identity_;
+  NodeIdentity identity_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace paravane::subnet

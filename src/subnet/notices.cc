@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/doubled_pause.h"
 #include "wire/infiniband/attribute.h"
 
 namespace paravane::subnet {
@@ -93,7 +94,7 @@ std::vector<Notices::Due> Notices::take_due(Instant now) {
     due.push_back(waiting.due);
     waiting.sent = now;
     waiting.at = now + waiting.pause;
-    waiting.pause = std::min(waiting.pause * 2, kLongestPause);
+    waiting.pause = doubled_pause(waiting.pause, kFirstPause, kLongestPause);
   }
   return due;
 }
@@ -105,6 +106,25 @@ Instant Notices::next_deadline() const {
     next = std::min(next, is_security ? std::max(waiting.at, next_security_) : waiting.at);
   }
   return next;
+}
+
+NoticesImage Notices::image() const {
+  NoticesImage image{.next_transaction = next_transaction_};
+  for (const Waiting& waiting : waiting_)
+    image.waiting.push_back({.transaction = static_cast<std::uint32_t>(waiting.due.transaction),
+                             .notice = waiting.due.notice});
+  return image;
+}
+
+void Notices::adopt(const NoticesImage& image, Instant now) {
+  waiting_.clear();
+  next_transaction_ = image.next_transaction;
+  for (const NoticesImage::Waiting& one : image.waiting) {
+    if (waiting_.size() >= kMost) break;
+    waiting_.push_back({.due = {.transaction = one.transaction, .notice = one.notice},
+                        .at = now,
+                        .pause = kFirstPause});
+  }
 }
 
 SubnetManagementPacket Notices::trap_of(const Due& due, Be16 lid) {

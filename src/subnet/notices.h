@@ -16,6 +16,7 @@
 
 #include "base/instant.h"
 #include "subnet/mad_address.h"
+#include "subnet/notices_image.h"
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
@@ -38,7 +39,7 @@ wire::infiniband::Notice bad_management_key(wire::infiniband::NodeType node, con
 
 class Notices {
  public:
-  static constexpr std::size_t kMost = 16;
+  static constexpr std::size_t kMost = NoticesImage::kMost;
   static constexpr Duration kFirstPause = std::chrono::milliseconds(500);
   static constexpr Duration kLongestPause = std::chrono::seconds(16);
   static constexpr Duration kSecurityPause = std::chrono::milliseconds(100);  // of all of them
@@ -64,6 +65,11 @@ class Notices {
   // kNever: nothing waits.
   Instant next_deadline() const;
   bool empty() const { return waiting_.empty(); }
+
+  // ---- From one engine to the next ----
+  NoticesImage image() const;
+  // In the place of what waits; each is told at once, with the transaction that it had.
+  void adopt(const NoticesImage& image, Instant now);
 
  private:
   struct Waiting {

@@ -75,15 +75,7 @@ std::vector<Port*> chosen_ports(Node& node, std::uint8_t number) {
 PortTotals sum_of(const std::vector<Port*>& ports) {
   PortTotals sum;
   for (const Port* port : ports) {
-    const PortTotals& one = port->totals();
-    for (const auto total :
-         {&PortTotals::sent_bytes, &PortTotals::received_bytes, &PortTotals::sent_unicast,
-          &PortTotals::received_unicast, &PortTotals::sent_multicast,
-          &PortTotals::received_multicast, &PortTotals::receive_errors, &PortTotals::relay_errors,
-          &PortTotals::send_discards, &PortTotals::send_constraints,
-          &PortTotals::receive_constraints, &PortTotals::management_dropped,
-          &PortTotals::link_downed})
-      sum.*total += one.*total;
+    for (const auto total : kPortTotals) sum.*total += port->totals().*total;
   }
   return sum;
 }

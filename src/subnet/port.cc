@@ -1,10 +1,11 @@
 #include "subnet/port.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
 #include <utility>
 
-#include "wire/infiniband/datagram.h"
 #include "wire/infiniband/local_route.h"
 
 namespace paravane::subnet {
@@ -219,6 +220,19 @@ bool Port::has_lid(std::uint16_t lid) const {
   return ours != 0 && lid >= ours && lid - ours < lids();
 }
 
+std::uint16_t Port::lid_with(std::uint8_t path_bits) const {
+  return static_cast<std::uint16_t>(lid() | (lid() == 0 ? 0 : path_bits & (lids() - 1)));
+}
+
+std::uint8_t Port::path_bits_of(std::uint16_t lid) const {
+  return static_cast<std::uint8_t>(has_lid(lid) ? lid - this->lid() : 0);
+}
+
+wire::infiniband::Gid Port::gid() const {
+  const std::array<Be64, 2> words{info_.gid_prefix, Be64(guid())};
+  return std::bit_cast<wire::infiniband::Gid>(words);
+}
+
 bool Port::fits(std::size_t packet_bytes) const {
   return packet_bytes <= wire::infiniband::bytes_of(mtu()) + wire::infiniband::kMostHeaderBytes;
 }
@@ -253,6 +267,12 @@ std::uint16_t Port::partition_index(std::uint16_t key) const {
 
 bool Port::lets_pass(std::uint16_t key) const {
   return partition_for(key) != 0;
+}
+
+bool Port::is_in_partition(std::uint16_t key) const {
+  const auto number_of = [](std::uint16_t one) { return one & wire::infiniband::kPartitionMask; };
+  return number_of(key) != 0 &&
+         std::ranges::find(partitions_, number_of(key), number_of) != partitions_.end();
 }
 
 void Port::set_manager(bool is_manager) {
@@ -301,7 +321,7 @@ PhysicalState Port::state_when_down() const {
 }
 
 void Port::link_down() {
-  const bool was_up = state() != PortState::kDown;
+  const bool was_up = !is_down();
   if (was_up && !is_disabled()) set_physical_state(state_when_down());
   set_state(PortState::kDown);
   if (!was_up) return;
@@ -313,6 +333,56 @@ void Port::heard_data() {
   if (state() != PortState::kArmed) return;
   set_state(PortState::kActive);
   listener_.on_port_change(number_);
+}
+
+// ---- From one engine to the next ----
+
+PortImage Port::image(Instant now) const {
+  PortImage image{.info = info_, .partitions = partitions_, .totals = totals_};
+  if (lease_begins_) image.lease_left = std::chrono::seconds(info_.key_lease_s.get());
+  if (lease_end_ != kNever) image.lease_left = std::max(lease_end_ - now, Duration::zero());
+  return image;
+}
+
+// As a Set without an order, which is how it is taken over.
+PortInfo Port::wish_of(const PortImage& image) {
+  PortInfo wish = image.info;
+  set_low(wish.speed_supported_state, static_cast<std::uint8_t>(PortState::kNoChange));
+  set_high(wish.physical_state_default, static_cast<std::uint8_t>(PhysicalState::kNoChange));
+  return wish;
+}
+
+bool Port::can_be(const PortImage& image) const {
+  if (image.partitions.size() != partitions_.size()) return false;
+  if (judge(wish_of(image)) != 0) return false;
+  const auto link = static_cast<PortState>(low(image.info.speed_supported_state));
+  const auto physical = static_cast<PhysicalState>(high(image.info.physical_state_default));
+  if (link == PortState::kNoChange || link > PortState::kActive) return false;
+  const bool has_no_link = link == PortState::kDown;
+  const bool is_at_rest = physical == PhysicalState::kSleep ||
+                          physical == PhysicalState::kPolling ||
+                          physical == PhysicalState::kDisabled;
+  if (has_no_link ? !is_at_rest : physical != PhysicalState::kLinkUp) return false;
+  if (number_ == 0 && link != PortState::kActive) return false;
+  const std::uint8_t speed = high(image.info.speed_active_enabled);
+  if (!std::has_single_bit(speed) || (speed & ~high(info_.speed_supported_state)) != 0)
+    return false;
+  if (high(image.info.mtu_master_level) == 0) return false;
+  return !image.lease_left ||
+         *image.lease_left <= std::chrono::seconds(image.info.key_lease_s.get());
+}
+
+void Port::adopt(const PortImage& image, Instant now) {
+  const PortInfo wish = wish_of(image);
+  if (abilities_.has_lid) take_identity(wish);
+  take_link(wish);
+  partitions_ = image.partitions;
+  totals_ = image.totals;
+  lease_begins_ = false;
+  lease_end_ = image.lease_left ? now + *image.lease_left : kNever;
+  set_high(info_.speed_active_enabled, high(image.info.speed_active_enabled));
+  set_physical_state(static_cast<PhysicalState>(high(image.info.physical_state_default)));
+  set_state(static_cast<PortState>(low(image.info.speed_supported_state)));
 }
 
 void Port::set_state(PortState state) {

@@ -15,7 +15,9 @@
 
 #include "base/instant.h"
 #include "subnet/adapter_model.h"
+#include "subnet/port_image.h"
 #include "subnet/port_totals.h"
+#include "wire/infiniband/datagram.h"
 #include "wire/infiniband/subnet_management.h"
 
 namespace paravane::subnet {
@@ -67,13 +69,20 @@ class Port {
   wire::infiniband::PortState state() const;
   wire::infiniband::PhysicalState physical_state() const;
   bool is_active() const { return state() == wire::infiniband::PortState::kActive; }
+  bool is_down() const { return state() == wire::infiniband::PortState::kDown; }
   // Whether packets other than management's are sent; received.
   bool sends_data() const { return is_active(); }
   bool receives_data() const;
   std::uint16_t lid() const { return info_.lid.get(); }
   std::uint16_t lids() const;  // how many, from lid() on: 2^LMC
   bool has_lid(std::uint16_t lid) const;
+  // Of its LIDs, the one with these lower bits (4.1.3); bits beyond the LMC are not read.
+  std::uint16_t lid_with(std::uint8_t path_bits) const;
+  // The lower bits of one of its LIDs; 0 of another's.
+  std::uint8_t path_bits_of(std::uint16_t lid) const;
   std::uint64_t guid() const { return abilities_.guid; }
+  // With the prefix of the subnet, as the manager set it (4.1.1).
+  wire::infiniband::Gid gid() const;
   wire::infiniband::Mtu mtu() const;  // of the link
   // Whether a packet of data with all of its headers goes over the link.
   bool fits(std::size_t packet_bytes) const;
@@ -85,6 +94,8 @@ class Port {
   std::span<const std::uint16_t> partitions() const { return partitions_; }
   // Whether a member of one of its partitions may receive from a member with `key`.
   bool lets_pass(std::uint16_t key) const;
+  // Whether it is in the partition of `key`, as whatever kind of member.
+  bool is_in_partition(std::uint16_t key) const;
   // The key of the table that lets `key` pass; 0: none.
   std::uint16_t partition_for(std::uint16_t key) const;
   // The index of that key; 0 if no key lets it pass.
@@ -117,6 +128,13 @@ class Port {
   // A data packet arrived: an armed port becomes active (7.2.7).
   void heard_data();
 
+  // ---- From one engine to the next ----
+  PortImage image(Instant now) const;
+  // Whether a manager could have made this port so. The image may come from an enemy.
+  bool can_be(const PortImage& image) const;
+  // Its node is not told. REQUIRES: can_be().
+  void adopt(const PortImage& image, Instant now);
+
   PortTotals& totals() { return totals_; }
   const PortTotals& totals() const { return totals_; }
 
@@ -125,6 +143,7 @@ class Port {
   // Sleep or Polling, as the manager wishes (LinkDownDefaultState).
   wire::infiniband::PhysicalState state_when_down() const;
   void set_physical_state(wire::infiniband::PhysicalState state);
+  static wire::infiniband::PortInfo wish_of(const PortImage& image);
   std::uint16_t judge(const wire::infiniband::PortInfo& wish) const;
   void take_identity(const wire::infiniband::PortInfo& wish);
   void take_link(const wire::infiniband::PortInfo& wish);

@@ -2,78 +2,23 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
-#include <functional>
+#include <cstring>
 #include <vector>
+
+#include "subnet/port_test.h"
+#include "testing/port_orders.h"
 
 namespace paravane::subnet {
 namespace {
 
-namespace mad_status = wire::infiniband::mad_status;
+using namespace std::chrono_literals;
 using wire::infiniband::Mtu;
 using wire::infiniband::PartitionBlock;
 using wire::infiniband::PhysicalState;
 using wire::infiniband::PortInfo;
 using wire::infiniband::PortState;
-
-enum class PortNews : std::uint8_t { kChange, kRegisterAgain, kOrder };
-
-class PortTest : public testing::Test, private Port::Listener {
- protected:
-  // As a manager does it: what was read, changed in some places.
-  PortInfo wish_with(const std::function<void(PortInfo&)>& change) const {
-    PortInfo wish = port_.info();
-    wish.speed_supported_state &= 0xF0;
-    wish.physical_state_default &= 0x0F;
-    change(wish);
-    return wish;
-  }
-  std::uint16_t set(const std::function<void(PortInfo&)>& change) {
-    return port_.set_info(wish_with(change));
-  }
-  std::uint16_t order(PortState state) {
-    return set([state](PortInfo& info) {
-      info.speed_supported_state |= static_cast<std::uint8_t>(state);
-    });
-  }
-  std::uint16_t order(PhysicalState state) {
-    return set([state](PortInfo& info) {
-      info.physical_state_default |= static_cast<std::uint8_t>(static_cast<unsigned>(state) << 4);
-    });
-  }
-  // Refused, and nothing is another than before.
-  void expect_refused(const std::function<void(PortInfo&)>& change) {
-    const PortInfo before = port_.info();
-    news_.clear();
-    EXPECT_EQ(set([&change](PortInfo& info) {
-                info.lid.set(77);  // which would be good
-                change(info);
-              }),
-              mad_status::kBadField);
-    EXPECT_EQ(0, std::memcmp(&before, &port_.info(), sizeof before));
-    EXPECT_TRUE(news_.empty());
-  }
-  void bring_to(PortState state) {
-    port_.link_up(Speed::kQuad);
-    if (state == PortState::kInitialize) return;
-    EXPECT_EQ(order(PortState::kArmed), 0);
-    if (state == PortState::kArmed) return;
-    EXPECT_EQ(order(PortState::kActive), 0);
-  }
-
-  void on_port_change(PortNumber /*port*/) override { news_.push_back(PortNews::kChange); }
-  void on_register_again(PortNumber /*port*/) override {
-    news_.push_back(PortNews::kRegisterAgain);
-  }
-  void on_link_order(PortNumber /*port*/) override { news_.push_back(PortNews::kOrder); }
-
-  std::vector<PortNews> news_;
-  Port port_{
-      1, {.speed = Speed::kDouble, .mtu = Mtu::k2048, .partitions = 40, .guid = 0xABCD}, *this};
-  Port outer_{3, {.partitions = 40, .has_lid = false}, *this};  // of a switch
-  Port own_{0, {.partitions = 40, .guid = 0xABCE}, *this};
-};
 
 // ---- As it is made ----
 
@@ -91,6 +36,14 @@ TEST_F(PortTest, IsMadeDownAndPolls) {
   EXPECT_FALSE(port_.has_lid(0));
 }
 
+TEST_F(PortTest, ItsGidFollowsThePrefixOfTheSubnet) {
+  const wire::infiniband::Gid made{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xAB, 0xCD};
+  EXPECT_EQ(port_.gid(), made);
+  EXPECT_EQ(set([](PortInfo& info) { info.gid_prefix.set(0xFEC0'0000'0000'0007); }), 0);
+  const wire::infiniband::Gid moved{0xFE, 0xC0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0xAB, 0xCD};
+  EXPECT_EQ(port_.gid(), moved);
+}
+
 TEST_F(PortTest, AnOuterPortOfASwitchHasNoIdentity) {
   EXPECT_EQ(outer_.info().guid_entries, 0);
   PortInfo wish;
@@ -102,137 +55,6 @@ TEST_F(PortTest, AnOuterPortOfASwitchHasNoIdentity) {
   EXPECT_EQ(outer_.lid(), 0);
   EXPECT_EQ(outer_.info().management_key.get(), 0u);
   EXPECT_TRUE(news_.empty());
-}
-
-// ---- What cannot be ----
-
-TEST_F(PortTest, StatesAreTakenInTheirOrder) {
-  const PortState all[] = {PortState::kNoChange, PortState::kDown, PortState::kInitialize,
-                           PortState::kArmed, PortState::kActive};
-  const auto may = [](PortState now, PortState wanted) {
-    switch (wanted) {
-      case PortState::kNoChange:
-      case PortState::kDown: return true;
-      case PortState::kInitialize: return false;
-      case PortState::kArmed: return now == PortState::kInitialize || now == PortState::kArmed;
-      case PortState::kActive: return now == PortState::kArmed || now == PortState::kActive;
-    }
-    return false;
-  };
-  for (const PortState now :
-       {PortState::kDown, PortState::kInitialize, PortState::kArmed, PortState::kActive}) {
-    for (const PortState wanted : all) {
-      port_.link_down();
-      if (now != PortState::kDown) bring_to(now);
-      ASSERT_EQ(port_.state(), now);
-      EXPECT_EQ(order(wanted) == 0, may(now, wanted))
-          << static_cast<int>(now) << " to " << static_cast<int>(wanted);
-    }
-  }
-  port_.link_up(Speed::kQuad);
-  for (std::uint8_t wanted = 5; wanted < 16; ++wanted)
-    expect_refused([wanted](PortInfo& info) { info.speed_supported_state |= wanted; });
-}
-
-TEST_F(PortTest, PhysicalStatesOfHardwareAreRefused) {
-  for (unsigned state = 4; state < 16; ++state) {
-    expect_refused([state](PortInfo& info) {
-      info.physical_state_default |= static_cast<std::uint8_t>(state << 4);
-    });
-  }
-}
-
-TEST_F(PortTest, WidthsThatItDoesNotHaveAreRefused) {
-  for (const std::uint8_t width :
-       {std::uint8_t{4}, std::uint8_t{8}, std::uint8_t{6}, std::uint8_t{0xFE}})
-    expect_refused([width](PortInfo& info) { info.width_enabled = width; });
-  EXPECT_EQ(set([](PortInfo& info) { info.width_enabled = 1; }), 0);
-  EXPECT_EQ(port_.info().width_enabled, 1);
-  EXPECT_EQ(set([](PortInfo& info) { info.width_enabled = 0; }), 0);
-  EXPECT_EQ(port_.info().width_enabled, 1);
-  EXPECT_EQ(set([](PortInfo& info) { info.width_enabled = 0xFF; }), 0);
-  EXPECT_EQ(port_.info().width_enabled, 3);
-}
-
-TEST_F(PortTest, SpeedsThatItDoesNotHaveAreRefused) {
-  const auto enable = [](std::uint8_t speed) {
-    return [speed](PortInfo& info) {
-      info.speed_active_enabled =
-          static_cast<std::uint8_t>((info.speed_active_enabled & 0xF0) | speed);
-    };
-  };
-  for (const std::uint8_t speed : std::initializer_list<std::uint8_t>{4, 5, 7, 14})
-    expect_refused(enable(speed));
-  EXPECT_EQ(set(enable(1)), 0);
-  EXPECT_EQ(port_.info().speed_active_enabled & 0x0F, 1);
-  EXPECT_EQ(set(enable(0)), 0);
-  EXPECT_EQ(port_.info().speed_active_enabled & 0x0F, 1);
-  EXPECT_EQ(set(enable(15)), 0);
-  EXPECT_EQ(port_.info().speed_active_enabled & 0x0F, 3);
-}
-
-TEST_F(PortTest, AnMtuAboveItsOwnIsRefused) {
-  const auto mtu = [](unsigned number) {
-    return [number](PortInfo& info) {
-      info.mtu_master_level =
-          static_cast<std::uint8_t>((number << 4) | (info.mtu_master_level & 15));
-    };
-  };
-  for (unsigned number = 5; number < 16; ++number) expect_refused(mtu(number));
-  EXPECT_EQ(set(mtu(1)), 0);
-  EXPECT_EQ(port_.mtu(), Mtu::k256);
-  EXPECT_EQ(set(mtu(0)), 0);
-  EXPECT_EQ(port_.mtu(), Mtu::k256);
-  EXPECT_EQ(set(mtu(4)), 0);
-  EXPECT_EQ(port_.mtu(), Mtu::k2048);
-}
-
-TEST_F(PortTest, MoreLanesThanOneAreRefused) {
-  for (unsigned lanes = 2; lanes < 16; ++lanes) {
-    expect_refused([lanes](PortInfo& info) {
-      info.lanes_enforcement = static_cast<std::uint8_t>(lanes << 4);
-    });
-  }
-}
-
-TEST_F(PortTest, LidsThatAreNotUnicastAreRefused) {
-  for (const std::uint16_t lid : std::initializer_list<std::uint16_t>{0xC000, 0xFFFE, 0xFFFF}) {
-    expect_refused([lid](PortInfo& info) { info.lid.set(lid); });
-    expect_refused([lid](PortInfo& info) { info.master_lid.set(lid); });
-  }
-  for (const std::uint16_t lid : std::initializer_list<std::uint16_t>{0, 1, 0xBFFF})
-    EXPECT_EQ(set([lid](PortInfo& info) { info.lid.set(lid); }), 0);
-}
-
-TEST_F(PortTest, ALidThatItsMaskCutsIsRefused) {
-  for (unsigned lmc = 1; lmc < 8; ++lmc) {
-    const auto with = [lmc](std::uint16_t lid) {
-      return [lid, lmc](PortInfo& info) {
-        info.lid.set(lid);
-        info.protection_lmc = static_cast<std::uint8_t>(lmc);
-      };
-    };
-    expect_refused(with(0x101));
-    expect_refused(with(static_cast<std::uint16_t>(0x100 + (1U << (lmc - 1)))));
-    EXPECT_EQ(set(with(0x100)), 0);
-    EXPECT_EQ(port_.lids(), 1U << lmc);
-    EXPECT_FALSE(port_.has_lid(0xFF));
-    EXPECT_TRUE(port_.has_lid(0x100));
-    EXPECT_TRUE(port_.has_lid(static_cast<std::uint16_t>(0x100 + (1U << lmc) - 1)));
-    EXPECT_FALSE(port_.has_lid(static_cast<std::uint16_t>(0x100 + (1U << lmc))));
-  }
-}
-
-TEST_F(PortTest, ASwitchsOwnPortHasNoMask) {
-  PortInfo wish = own_.info();
-  wish.speed_supported_state &= 0xF0;
-  wish.physical_state_default &= 0x0F;
-  wish.lid.set(0x100);
-  wish.protection_lmc = 1;
-  EXPECT_EQ(own_.set_info(wish), mad_status::kBadField);
-  wish.protection_lmc = 0;
-  EXPECT_EQ(own_.set_info(wish), 0);
-  EXPECT_EQ(own_.lid(), 0x100);
 }
 
 // ---- What is taken ----
@@ -286,8 +108,7 @@ TEST_F(PortTest, WhatIsReadOnlyStays) {
 
 TEST_F(PortTest, LinkSettingsAreTakenAlsoAtASwitch) {
   for (Port* port : {&port_, &outer_}) {
-    PortInfo wish = port->info();
-    wish.speed_supported_state &= 0xF0;
+    PortInfo wish = fake::wish_at(*port);
     wish.physical_state_default = 1;
     wish.lanes_enforcement = 0x1F;
     wish.lane_high_limit = 9;
@@ -312,136 +133,6 @@ TEST_F(PortTest, AManagerMayHaveAllRegisterAgain) {
   EXPECT_EQ(set([](PortInfo& info) { info.reregister_timeout = 0x80 | 12; }), 0);
   EXPECT_EQ(news_, (std::vector{PortNews::kRegisterAgain}));
   EXPECT_EQ(port_.info().reregister_timeout, 12);  // the bit is an order, not a state
-}
-
-// ---- Orders ----
-
-TEST_F(PortTest, GoesFromInitializeToActiveByOrders) {
-  port_.link_up(Speed::kDouble);
-  EXPECT_EQ(port_.state(), PortState::kInitialize);
-  EXPECT_EQ(port_.physical_state(), PhysicalState::kLinkUp);
-  EXPECT_FALSE(port_.sends_data());
-  EXPECT_FALSE(port_.receives_data());
-  EXPECT_EQ(order(PortState::kArmed), 0);
-  EXPECT_FALSE(port_.sends_data());
-  EXPECT_TRUE(port_.receives_data());
-  EXPECT_EQ(order(PortState::kActive), 0);
-  EXPECT_TRUE(port_.sends_data());
-  EXPECT_TRUE(port_.receives_data());
-  EXPECT_EQ(news_, (std::vector(3, PortNews::kChange)));
-  news_.clear();
-  EXPECT_EQ(order(PortState::kActive), 0);  // which it is
-  EXPECT_TRUE(news_.empty());
-}
-
-TEST_F(PortTest, AnOrderDownHasTheLinkJudged) {
-  bring_to(PortState::kActive);
-  news_.clear();
-  EXPECT_EQ(order(PortState::kDown), 0);
-  EXPECT_EQ(port_.state(), PortState::kDown);
-  EXPECT_EQ(port_.physical_state(), PhysicalState::kPolling);
-  EXPECT_EQ(news_, (std::vector{PortNews::kChange, PortNews::kOrder}));
-  EXPECT_EQ(port_.totals().link_downed, 1u);
-}
-
-TEST_F(PortTest, ADisabledPortStaysDisabledUntilItIsToPoll) {
-  bring_to(PortState::kActive);
-  news_.clear();
-  EXPECT_EQ(order(PhysicalState::kDisabled), 0);
-  EXPECT_TRUE(port_.is_disabled());
-  EXPECT_EQ(port_.state(), PortState::kDown);
-  EXPECT_EQ(news_, (std::vector{PortNews::kChange, PortNews::kOrder}));
-  port_.link_down();
-  EXPECT_TRUE(port_.is_disabled());
-  EXPECT_EQ(order(PhysicalState::kPolling), 0);
-  EXPECT_FALSE(port_.is_disabled());
-  EXPECT_EQ(port_.physical_state(), PhysicalState::kPolling);
-}
-
-TEST_F(PortTest, AnOrderDownDoesNotEnableADisabledPort) {
-  bring_to(PortState::kActive);
-  EXPECT_EQ(order(PhysicalState::kDisabled), 0);
-  EXPECT_EQ(order(PortState::kDown), 0);
-  EXPECT_TRUE(port_.is_disabled());
-}
-
-TEST_F(PortTest, PollingTakesALinkDownThatWasUp) {
-  bring_to(PortState::kActive);
-  EXPECT_EQ(order(PhysicalState::kPolling), 0);
-  EXPECT_EQ(port_.state(), PortState::kDown);
-}
-
-TEST_F(PortTest, ASleepingPortIsDown) {
-  bring_to(PortState::kActive);
-  EXPECT_EQ(order(PhysicalState::kSleep), 0);
-  EXPECT_EQ(port_.state(), PortState::kDown);
-  EXPECT_EQ(port_.physical_state(), PhysicalState::kSleep);
-}
-
-TEST_F(PortTest, APortThatGoesDownSleepsIfThatIsItsDefault) {
-  bring_to(PortState::kActive);
-  EXPECT_EQ(set([](PortInfo& info) { info.physical_state_default = 1; }), 0);
-  port_.link_down();
-  EXPECT_TRUE(port_.is_asleep());
-  port_.link_up(Speed::kQuad);
-  EXPECT_EQ(set([](PortInfo& info) {
-              info.speed_supported_state = (info.speed_supported_state & 0xF0) | 1;
-              info.physical_state_default = 0;
-            }),
-            0);
-  EXPECT_TRUE(port_.is_asleep());
-  EXPECT_EQ(order(PhysicalState::kPolling), 0);
-  EXPECT_EQ(port_.physical_state(), PhysicalState::kPolling);
-  // No other state is one.
-  for (const std::uint8_t state : std::initializer_list<std::uint8_t>{3, 4, 5, 15})
-    EXPECT_NE(set([state](PortInfo& info) { info.physical_state_default = state; }), 0);
-}
-
-TEST_F(PortTest, ASwitchsOwnPortIsAlwaysActive) {
-  own_.link_up(Speed::kQuad);
-  EXPECT_TRUE(own_.is_active());
-  PortInfo wish = own_.info();
-  wish.physical_state_default = 0x30;
-  wish.speed_supported_state = (wish.speed_supported_state & 0xF0) | 1;
-  EXPECT_EQ(own_.set_info(wish), 0);
-  EXPECT_TRUE(own_.is_active());
-  EXPECT_FALSE(own_.is_disabled());
-}
-
-// ---- The link ----
-
-TEST_F(PortTest, ALinkHasItsSlowerSpeed) {
-  port_.link_up(Speed::kSingle);
-  EXPECT_EQ(port_.info().speed_active_enabled, 0x13);
-}
-
-TEST_F(PortTest, ALinkThatIsDownIsNotNews) {
-  port_.link_down();
-  EXPECT_TRUE(news_.empty());
-  EXPECT_EQ(port_.totals().link_downed, 0u);
-  port_.link_up(Speed::kQuad);
-  port_.link_down();
-  EXPECT_EQ(port_.totals().link_downed, 1u);
-}
-
-TEST_F(PortTest, DataMakesAnArmedPortActive) {
-  port_.link_up(Speed::kQuad);
-  port_.heard_data();
-  EXPECT_EQ(port_.state(), PortState::kInitialize);
-  EXPECT_EQ(order(PortState::kArmed), 0);
-  news_.clear();
-  port_.heard_data();
-  EXPECT_TRUE(port_.is_active());
-  port_.heard_data();
-  EXPECT_EQ(news_, (std::vector{PortNews::kChange}));
-}
-
-TEST_F(PortTest, ItsIdentityOutlivesItsLink) {
-  EXPECT_EQ(set([](PortInfo& info) { info.lid.set(9); }), 0);
-  bring_to(PortState::kActive);
-  port_.link_down();
-  port_.link_up(Speed::kQuad);
-  EXPECT_EQ(port_.lid(), 9);
 }
 
 // ---- Partitions ----

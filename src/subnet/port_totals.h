@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace paravane::subnet {
@@ -24,5 +25,18 @@ struct PortTotals {
   std::uint64_t management_dropped = 0;
   std::uint64_t link_downed = 0;
 };
+
+// All of them. Their order is that in which they are saved (port_image.h): new ones follow the
+// last.
+inline constexpr std::array kPortTotals{
+    &PortTotals::sent_bytes,          &PortTotals::received_bytes,
+    &PortTotals::sent_unicast,        &PortTotals::received_unicast,
+    &PortTotals::sent_multicast,      &PortTotals::received_multicast,
+    &PortTotals::receive_errors,      &PortTotals::relay_errors,
+    &PortTotals::send_discards,       &PortTotals::send_constraints,
+    &PortTotals::receive_constraints, &PortTotals::management_dropped,
+    &PortTotals::link_downed,
+};
+static_assert(sizeof(PortTotals) == kPortTotals.size() * sizeof(std::uint64_t), "all of them");
 
 }  // namespace paravane::subnet

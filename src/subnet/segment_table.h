@@ -8,8 +8,9 @@
 //
 // Peers may be hostile, and so may the programs that send. SegmentLimits bound each direction on
 // its own, so that neither can use up the other's room: transfers and bytes in total and of one
-// peer, and bytes of one program. A peer is a LID, which the subnet vouches for; queue pairs and
-// GIDs are the peer's choice. SegmentRoom bounds the bytes of all ports of a subnet.
+// peer, and bytes of one program. A peer is a LID; queue pairs and GIDs are the peer's choice.
+// Another host can send as any node but those of this host, and so use the room of all.
+// SegmentRoom bounds the bytes of all ports of a subnet.
 // What arrives beyond a bound is stopped (status: no resources). Each packet that arrives is
 // answered with at most SegmentSender::kBurst. Where memory lacks, std::bad_alloc is thrown, and
 // costs the transfer under way or its packets.

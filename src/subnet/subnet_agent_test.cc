@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <string>
 
-#include "testing/bare_node.h"
+#include "subnet/subnet_agent_test.h"
 #include "testing/management_datagrams.h"
+#include "testing/port_orders.h"
 
 namespace paravane::subnet {
 namespace {
@@ -18,7 +20,6 @@ namespace method = wire::infiniband::method;
 using fake::attribute_in;
 using fake::BareNode;
 using fake::get_of;
-using fake::put_attribute_in;
 using fake::set_of;
 using fake::Smp;
 using fake::smp_of;
@@ -26,44 +27,6 @@ using fake::status_of;
 using wire::infiniband::NodeType;
 using wire::infiniband::PortInfo;
 using wire::infiniband::PortState;
-
-constexpr std::uint64_t kKey = 0x1234'5678'9ABC'DEF0;
-
-class SubnetAgentTest : public testing::Test {
- protected:
-  struct Agent {
-    explicit Agent(NodeType type, PortNumber ports) : node(type, ports), agent(node) {}
-    BareNode node;
-    SubnetAgent agent;
-
-    Smp answer(const Smp& request, PortNumber arrived = 1) {
-      const auto answer = agent.answer(request, arrived);
-      EXPECT_TRUE(answer.has_value());
-      return answer.value_or(Smp{});
-    }
-    std::uint16_t status(const Smp& request, PortNumber arrived = 1) {
-      return status_of(answer(request, arrived));
-    }
-    void set_key(std::uint64_t key, unsigned protection, PortNumber number) {
-      PortInfo info = node.port(number)->info();
-      info.speed_supported_state &= 0xF0;
-      info.physical_state_default &= 0x0F;
-      info.management_key.set(key);
-      info.protection_lmc = static_cast<std::uint8_t>(protection << 6);
-      EXPECT_EQ(node.port(number)->set_info(info), 0);
-    }
-  };
-
-  static PortInfo wish_of(const Port& port) {
-    PortInfo wish = port.info();
-    wish.speed_supported_state &= 0xF0;
-    wish.physical_state_default &= 0x0F;
-    return wish;
-  }
-
-  Agent adapter_{NodeType::kChannelAdapter, 2};
-  Agent switch_{NodeType::kSwitch, 36};
-};
 
 // ---- Which requests are its own ----
 
@@ -107,7 +70,7 @@ TEST_F(SubnetAgentTest, AStatusInTheRequestIsNotTheAnswers) {
 TEST_F(SubnetAgentTest, OtherVersionsAreRefused) {
   for (const bool is_base : {true, false}) {
     for (const std::uint8_t version : std::initializer_list<std::uint8_t>{0, 2, 255}) {
-      Smp request = set_of(attribute::kPortInfo, wish_of(*adapter_.node.port(1)));
+      Smp request = set_of(attribute::kPortInfo, fake::wish_at(*adapter_.node.port(1)));
       (is_base ? request.header.base_version : request.header.class_version) = version;
       EXPECT_EQ(adapter_.status(request), mad_status::kBadVersion);
     }
@@ -190,7 +153,7 @@ TEST_F(SubnetAgentTest, WhatIsReadOnlyCannotBeSet) {
 
 TEST_F(SubnetAgentTest, ZeroIsThePortOfAnAdapterThatWasAsked) {
   adapter_.set_key(0, 0, 2);
-  PortInfo wish = wish_of(*adapter_.node.port(2));
+  PortInfo wish = fake::wish_at(*adapter_.node.port(2));
   wish.lid.set(22);
   EXPECT_EQ(adapter_.status(set_of(attribute::kPortInfo, wish), 2), 0);
   EXPECT_EQ(adapter_.node.port(2)->lid(), 22);
@@ -201,7 +164,7 @@ TEST_F(SubnetAgentTest, ZeroIsThePortOfAnAdapterThatWasAsked) {
 }
 
 TEST_F(SubnetAgentTest, AnAdaptersOtherPortIsReadButNotSet) {
-  PortInfo wish = wish_of(*adapter_.node.port(2));
+  PortInfo wish = fake::wish_at(*adapter_.node.port(2));
   wish.lid.set(22);
   EXPECT_EQ(adapter_.status(set_of(attribute::kPortInfo, wish, 2), 1), mad_status::kBadField);
   EXPECT_EQ(adapter_.node.port(2)->lid(), 0);
@@ -210,13 +173,13 @@ TEST_F(SubnetAgentTest, AnAdaptersOtherPortIsReadButNotSet) {
 
 TEST_F(SubnetAgentTest, ASwitchsPortsAreSetThroughAnyOfThem) {
   switch_.node.port(9)->link_up(Speed::kQuad);
-  PortInfo wish = wish_of(*switch_.node.port(9));
+  PortInfo wish = fake::wish_at(*switch_.node.port(9));
   wish.speed_supported_state |= static_cast<std::uint8_t>(PortState::kArmed);
   const Smp answer = switch_.answer(set_of(attribute::kPortInfo, wish, 9), 3);
   EXPECT_EQ(status_of(answer), 0);
   EXPECT_EQ(switch_.node.port(9)->state(), PortState::kArmed);
   EXPECT_EQ(attribute_in<PortInfo>(answer).speed_supported_state & 0x0F, 3);
-  wish = wish_of(*switch_.node.port(0));
+  wish = fake::wish_at(*switch_.node.port(0));
   wish.lid.set(6);
   EXPECT_EQ(switch_.status(set_of(attribute::kPortInfo, wish), 3), 0);
   EXPECT_EQ(switch_.node.port(0)->lid(), 6);
@@ -231,7 +194,7 @@ TEST_F(SubnetAgentTest, APortThatIsNotThereIsRefused) {
 }
 
 TEST_F(SubnetAgentTest, AWishThatCannotBeIsAnsweredWithWhatIs) {
-  PortInfo wish = wish_of(*adapter_.node.port(1));
+  PortInfo wish = fake::wish_at(*adapter_.node.port(1));
   wish.lid.set(0xFFFF);
   const Smp answer = adapter_.answer(set_of(attribute::kPortInfo, wish));
   EXPECT_EQ(status_of(answer), mad_status::kBadField);
@@ -334,97 +297,6 @@ TEST_F(SubnetAgentTest, MulticastTablesAreReadAndSet) {
     EXPECT_EQ(switch_.status(set_of(attribute::kMulticastTable, block, beyond)),
               mad_status::kBadField);
   }
-}
-
-// ---- The management key (14.2.4) ----
-
-struct KeyCase {
-  unsigned protection;
-  bool may_read;
-  bool sees_key;
-};
-
-TEST_F(SubnetAgentTest, TheKeyGuardsByItsProtection) {
-  for (const KeyCase& one : {KeyCase{0, true, true}, KeyCase{1, true, false},
-                             KeyCase{2, false, false}, KeyCase{3, false, false}}) {
-    for (Agent* agent : {&adapter_, &switch_}) {
-      const PortNumber guard = agent == &switch_ ? 0 : 1;
-      agent->set_key(kKey, one.protection, guard);
-      for (const std::uint64_t wrong : {std::uint64_t{0}, kKey + 1}) {
-        Smp get = get_of(attribute::kPortInfo);
-        get.management_key.set(wrong);
-        const auto answer = agent->agent.answer(get, 1);
-        ASSERT_EQ(answer.has_value(), one.may_read) << one.protection;
-        if (answer) {
-          EXPECT_EQ(status_of(*answer), 0);
-          EXPECT_EQ(attribute_in<PortInfo>(*answer).management_key.get(), one.sees_key ? kKey : 0);
-        }
-      }
-      Smp right = get_of(attribute::kPortInfo);
-      right.management_key.set(kKey);
-      EXPECT_EQ(attribute_in<PortInfo>(agent->answer(right)).management_key.get(), kKey);
-    }
-  }
-}
-
-TEST_F(SubnetAgentTest, ASetWithoutTheKeyIsNeitherDoneNorAnswered) {
-  for (unsigned protection = 0; protection < 4; ++protection) {
-    adapter_.set_key(kKey, protection, 1);
-    PortInfo wish = wish_of(*adapter_.node.port(1));
-    wish.lid.set(static_cast<std::uint16_t>(0x60 + protection));
-    Smp set = set_of(attribute::kPortInfo, wish);
-    const std::uint16_t violations = adapter_.node.port(1)->info().key_violations.get();
-    EXPECT_FALSE(adapter_.agent.answer(set, 1).has_value());
-    set.management_key.set(kKey ^ 1);
-    EXPECT_FALSE(adapter_.agent.answer(set, 1).has_value());
-    EXPECT_NE(adapter_.node.port(1)->lid(), 0x60 + protection);
-    EXPECT_EQ(adapter_.node.port(1)->info().key_violations.get(), violations + 2);
-    set.management_key.set(kKey);
-    EXPECT_EQ(adapter_.status(set), 0);
-    EXPECT_EQ(adapter_.node.port(1)->lid(), 0x60 + protection);
-    adapter_.set_key(0, 0, 1);
-  }
-}
-
-TEST_F(SubnetAgentTest, EverySetOfASwitchIsGuardedByItsOwnPort) {
-  switch_.set_key(kKey, 0, 0);
-  const Smp wishes[] = {
-      set_of(attribute::kSwitchInfo, switch_.node.forwarding()->info()),
-      set_of(attribute::kPortInfo, wish_of(*switch_.node.port(3)), 3),
-      set_of(attribute::kPartitionTable, wire::infiniband::PartitionBlock{}, 3U << 16),
-      set_of(attribute::kLaneTable, wire::infiniband::LaneTable{}),
-      smp_of(method::kSet, attribute::kLaneArbitration),
-      set_of(attribute::kLinearTable, wire::infiniband::LinearBlock{}),
-      set_of(attribute::kMulticastTable, wire::infiniband::MulticastBlock{}),
-      smp_of(method::kSet, 0x7777)};
-  for (Smp wish : wishes) {
-    EXPECT_FALSE(switch_.agent.answer(wish, 3).has_value()) << wish.header.attribute.get();
-    wish.management_key.set(kKey);
-    EXPECT_TRUE(switch_.agent.answer(wish, 3).has_value());
-  }
-}
-
-TEST_F(SubnetAgentTest, AnAdaptersPortsHaveKeysOfTheirOwn) {
-  adapter_.set_key(kKey, 3, 1);
-  EXPECT_FALSE(adapter_.agent.answer(get_of(attribute::kNodeInfo), 1).has_value());
-  EXPECT_TRUE(adapter_.agent.answer(get_of(attribute::kNodeInfo), 2).has_value());
-}
-
-// What reaches one port learns no more of the other than the other itself would tell.
-TEST_F(SubnetAgentTest, ThroughOnePortTheKeyOfTheOtherIsNotSeen) {
-  adapter_.set_key(kKey, 1, 1);
-  const Smp hidden = adapter_.answer(get_of(attribute::kPortInfo, 1), 2);
-  EXPECT_EQ(attribute_in<PortInfo>(hidden).management_key.get(), 0u);
-  adapter_.set_key(0, 0, 1);
-  adapter_.set_key(kKey, 2, 1);
-  EXPECT_FALSE(adapter_.agent.answer(get_of(attribute::kPortInfo, 1), 2).has_value());
-}
-
-TEST_F(SubnetAgentTest, WithoutAKeyAllIsOpenWhateverTheProtection) {
-  adapter_.set_key(0, 3, 1);
-  Smp get = get_of(attribute::kPortInfo);
-  get.management_key.set(99);
-  EXPECT_EQ(adapter_.status(get), 0);
 }
 
 }  // namespace

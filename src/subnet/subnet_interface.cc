@@ -16,7 +16,9 @@ bool is_directed(const SubnetManagementPacket& smp) {
 }  // namespace
 
 void SubnetInterface::on_arrival(PortNumber arrived, const DatagramHeaders& headers, Smp smp) {
-  const MadAddress from{.lid = headers.source, .level = headers.service_level};
+  const MadAddress from{.lid = headers.source,
+                        .level = headers.service_level,
+                        .path_bits = node_.port(arrived)->path_bits_of(headers.destination)};
   if (!is_directed(smp)) {
     answer(arrived, from, smp);
     return;
@@ -25,15 +27,15 @@ void SubnetInterface::on_arrival(PortNumber arrived, const DatagramHeaders& head
   switch (step.kind) {
     case Kind::kDrop: drop(arrived); break;
     case Kind::kForward: outlet_.send_through(step.port, smp); break;
-    case Kind::kByLid: outlet_.send_to(step.lid, smp); break;
+    case Kind::kByLid: outlet_.send_to({.lid = step.lid}, smp); break;
     case Kind::kAnswer: answer(arrived, from, smp); break;
     case Kind::kDeliver: outlet_.deliver(from, smp); break;
   }
 }
 
-void SubnetInterface::on_departure(PortNumber from, std::uint16_t lid, Smp smp) {
+void SubnetInterface::on_departure(PortNumber from, const MadAddress& to, Smp smp) {
   if (!is_directed(smp)) {
-    outlet_.send_to(lid, smp);
+    outlet_.send_to(to, smp);
     return;
   }
   const MadAddress here{.lid = wire::infiniband::kPermissiveLid};
@@ -47,7 +49,7 @@ void SubnetInterface::on_departure(PortNumber from, std::uint16_t lid, Smp smp) 
       else
         drop(from);
       break;
-    case Kind::kByLid: outlet_.send_to(step.lid != 0 ? step.lid : lid, smp); break;
+    case Kind::kByLid: outlet_.send_to({.lid = step.lid != 0 ? step.lid : to.lid}, smp); break;
     case Kind::kAnswer: answer(from, here, smp); break;
     case Kind::kDeliver: outlet_.deliver(here, smp); break;
   }
@@ -64,7 +66,8 @@ void SubnetInterface::answer(PortNumber arrived, const MadAddress& from, const S
     return;
   }
   if (!is_directed(*answer)) {
-    outlet_.send_to(from.lid, *answer);
+    // From the LID that was asked (13.5.4).
+    outlet_.send_to(from, *answer);
     return;
   }
   const RouteStep step = on_answer(*answer);
@@ -75,7 +78,9 @@ void SubnetInterface::answer(PortNumber arrived, const MadAddress& from, const S
       else
         drop(arrived);
       break;
-    case Kind::kByLid: outlet_.send_to(step.lid != 0 ? step.lid : from.lid, *answer); break;
+    case Kind::kByLid:
+      outlet_.send_to({.lid = step.lid != 0 ? step.lid : from.lid}, *answer);
+      break;
     case Kind::kDeliver: outlet_.deliver(from, *answer); break;
     case Kind::kAnswer:
     case Kind::kDrop: drop(arrived); break;

@@ -23,8 +23,8 @@ class SubnetInterface {
     virtual ~Outlet() = default;
     // Out of a port, on a directed route.
     virtual void send_through(PortNumber port, const Smp& smp) = 0;
-    // To a LID, from the node.
-    virtual void send_to(std::uint16_t lid, const Smp& smp) = 0;
+    // To a LID, from that of the node's which `to` says.
+    virtual void send_to(const MadAddress& to, const Smp& smp) = 0;
     // For a program at this node: an answer, or a request that no agent answers.
     virtual void deliver(const MadAddress& from, const Smp& smp) = 0;
     // The management key of a request was wrong.
@@ -36,8 +36,8 @@ class SubnetInterface {
   // From a link, or by a loop from the node itself. What cannot be brought anywhere is counted at
   // the port, as VL15Dropped. REQUIRES: a port of the node, also below.
   void on_arrival(PortNumber arrived, const wire::infiniband::DatagramHeaders& headers, Smp smp);
-  // From a program at port `from`, to the LID `lid` unless the route is directed.
-  void on_departure(PortNumber from, std::uint16_t lid, Smp smp);
+  // From a program at port `from`, to the LID of `to` unless the route is directed.
+  void on_departure(PortNumber from, const MadAddress& to, Smp smp);
 
   const SubnetAgent& agent() const { return agent_; }
 

@@ -18,7 +18,6 @@ namespace {
 namespace capability = wire::infiniband::capability;
 namespace method = wire::infiniband::method;
 namespace trap = wire::infiniband::trap;
-using wire::infiniband::Datagram;
 using wire::infiniband::DatagramHeaders;
 using wire::infiniband::kMadBytes;
 using wire::infiniband::kManagementLane;
@@ -45,13 +44,15 @@ std::optional<std::uint16_t> partition_of(const Packet& packet) {
   return header_at<wire::roce::BaseHeader>(packet, at).pkey.get();
 }
 
-// Whether an SMP changes something, silences a notice, or is about which manager is the master.
+// Whether an SMP changes something, silences a notice, or tells which manager is the master. To ask
+// for that changes nothing.
 bool manages(const Packet& packet) {
   const auto read = wire::infiniband::read_datagram(packet);
   if (!read || read->payload.size() != kMadBytes) return false;
   const auto header = header_at<MadHeader>(read->payload);
   return header.method == method::kSet || header.method == method::kTrapRepress ||
-         header.attribute.get() == wire::infiniband::attribute::kSmInfo;
+         (header.attribute.get() == wire::infiniband::attribute::kSmInfo &&
+          header.method != method::kGet);
 }
 
 }  // namespace
@@ -67,6 +68,8 @@ SubnetSwitch::SubnetSwitch(std::uint64_t guid, std::string description, PortNumb
       tables_(ports),
       ends_(ports + 1U),
       may_manage_(ports + 1U, true),
+      refused_until_(ports + 1U, Instant::min()),
+      keeps_source_(ports + 1U),
       subnet_(*this, *this),
       performance_(*this),
       last_states_(ports + 1U, PortState::kDown) {
@@ -87,7 +90,48 @@ SubnetSwitch::~SubnetSwitch() {
 void SubnetSwitch::detach(PortNumber port) {
   ends_[port] = nullptr;
   may_manage_[port] = true;
+  refused_until_[port] = Instant::min();
+  keeps_source_[port] = false;
   ports_[port]->link_down();
+}
+
+void SubnetSwitch::refuse_management(PortNumber port) {
+  ++ports_[port]->totals().management_dropped;
+  refused_until_[port] = clock_.now + kRefusalCounts;
+}
+
+bool SubnetSwitch::refuses_manager(PortNumber port) const {
+  return !may_manage_[port] && clock_.now < refused_until_[port];
+}
+
+// ---- From one engine to the next ----
+
+SwitchImage SubnetSwitch::image() const {
+  SwitchImage image{
+      .guid = identity().guid, .tables = tables_.image(), .notices = notices_.image()};
+  for (const auto& port : ports_) image.ports.push_back(port->image(clock_.now));
+  return image;
+}
+
+bool SubnetSwitch::can_be(const SwitchImage& image) const {
+  if (image.guid != identity().guid || image.ports.size() != ports_.size() ||
+      !tables_.can_be(image.tables))
+    return false;
+  return std::ranges::all_of(
+      ports_, [&image](const auto& port) { return port->can_be(image.ports[port->number()]); });
+}
+
+void SubnetSwitch::adopt(const SwitchImage& image, const PortMask& keeps) {
+  tables_.adopt(image.tables);
+  notices_.adopt(image.notices, clock_.now);
+  ports_[0]->adopt(image.ports[0], clock_.now);
+  for (unsigned number = 1; number <= ports(); ++number) {
+    const PortImage& image_of_it = image.ports[number];
+    const auto port = static_cast<PortNumber>(number);
+    if (has_port(keeps, port)) ports_[number]->adopt(image_of_it, clock_.now);
+    last_states_[number] = static_cast<PortState>(image_of_it.info.speed_supported_state & 0x0F);
+    on_port_change(port);
+  }
 }
 
 // ---- Packets ----
@@ -111,12 +155,16 @@ void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
   const bool is_multicast = wire::infiniband::is_multicast_lid(lid);
   ++(is_multicast ? totals.received_multicast : totals.received_unicast);
   const bool is_management = route.lane() == kManagementLane;
+  if (!may_be_from(route.source.get(), arrived, is_management)) {
+    ++totals.receive_errors;
+    return;
+  }
   // Management of the subnet is for one node.
-  const bool is_for_many = is_management && is_multicast;
-  if (is_for_many || (is_management && !may_manage_[arrived] && manages(packet))) {
+  if (is_management && is_multicast) {
     ++totals.management_dropped;
     return;
   }
+  if (is_management && !may_manage_[arrived] && manages(packet)) return refuse_management(arrived);
   if (!is_management) {
     port.heard_data();
     if (!port.receives_data()) {
@@ -125,6 +173,7 @@ void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
     }
     if (!is_let_in(port, packet)) return;
   }
+  packet.entered = &port;
   if (is_multicast) {
     forward_multicast(arrived, lid, packet);
   } else if (lid == wire::infiniband::kPermissiveLid || ports_[0]->has_lid(lid)) {
@@ -134,13 +183,24 @@ void SubnetSwitch::on_packet(PortNumber arrived, Packet packet) {
   }
 }
 
+// A node without a LID yet, or on a directed route, has management alone to send.
+bool SubnetSwitch::may_be_from(std::uint16_t source, PortNumber arrived, bool is_management) const {
+  if (source == 0 || source == wire::infiniband::kPermissiveLid) return is_management;
+  if (wire::infiniband::is_multicast_lid(source) || ports_[0]->has_lid(source)) return false;
+  const PortNumber way = tables_.way_to(source);
+  return way == arrived || way == wire::infiniband::kNoPort || !keeps_source_[way];
+}
+
 bool SubnetSwitch::is_let_in(Port& port, const Packet& packet) {
   return !port.enforces_in() || passes(port, packet, &PortTotals::receive_constraints);
 }
 
+// A switch's port has the keys of the node behind it (opensm writes both alike), of which one of a
+// limited member is that of the packets which the node sends. So the partition alone is compared;
+// that two limited members do not speak to each other is for the queue pair that receives.
 bool SubnetSwitch::passes(Port& port, const Packet& packet, std::uint64_t PortTotals::* refused) {
   const auto partition = partition_of(packet);
-  if (partition && port.lets_pass(*partition)) return true;
+  if (partition && port.is_in_partition(*partition)) return true;
   ++(port.totals().*refused);
   tell_bad_partition(port, packet);
   return false;
@@ -193,10 +253,11 @@ void SubnetSwitch::forward_multicast(PortNumber arrived, std::uint16_t lid, cons
   const PortMask ways = tables_.ways_to(lid);
   bool has_way = false;
   for (unsigned port = 1; port <= ports(); ++port) {
-    if ((ways[port / 64] >> (port % 64) & 1) == 0) continue;
+    const auto way = static_cast<PortNumber>(port);
+    if (!has_port(ways, way)) continue;
     has_way = true;
-    if (port == arrived || !is_let_out(*ports_[port], packet)) continue;
-    send(static_cast<PortNumber>(port), packet);
+    if (way == arrived || !is_let_out(*ports_[way], packet)) continue;
+    send(way, packet);
   }
   if (!has_way) ++ports_[arrived]->totals().relay_errors;
 }
@@ -210,6 +271,7 @@ void SubnetSwitch::send(PortNumber number, Packet packet) {
   const std::uint16_t lid = header_at<LocalRouteHeader>(packet).destination.get();
   const std::size_t bytes = packet.size();
   ends_[number]->send(std::move(packet));
+  queue_.count_sent_on();
   totals.sent_bytes += bytes;
   ++(wire::infiniband::is_multicast_lid(lid) ? totals.sent_multicast : totals.sent_unicast);
 }
@@ -256,6 +318,7 @@ void SubnetSwitch::take(PortNumber arrived, const Packet& packet) {
                              .source_qp = wire::infiniband::kServiceQueuePair,
                              .destination_qp = headers.source_qp};
   Packet out;
+  out.entered = packet.entered;
   wire::infiniband::write_datagram(back, std::as_bytes(std::span(&answer, 1)), out);
   forward(0, headers.source, std::move(out));
 }
@@ -271,12 +334,13 @@ void SubnetSwitch::send_through(PortNumber port, const SubnetInterface::Smp& smp
   send(port, std::move(packet));
 }
 
-void SubnetSwitch::send_to(std::uint16_t lid, const SubnetInterface::Smp& smp) {
+// Its port 0 has one LID (14.2.5.6).
+void SubnetSwitch::send_to(const MadAddress& to, const SubnetInterface::Smp& smp) {
   const DatagramHeaders headers{
-      .source = ports_[0]->lid(), .destination = lid, .lane = kManagementLane};
+      .source = ports_[0]->lid(), .destination = to.lid, .lane = kManagementLane};
   Packet packet;
   wire::infiniband::write_datagram(headers, std::as_bytes(std::span(&smp, 1)), packet);
-  forward(0, lid, std::move(packet));
+  forward(0, to.lid, std::move(packet));
 }
 
 // No program runs at a switch.
@@ -289,6 +353,7 @@ void SubnetSwitch::on_bad_key(const MadAddress& from, const SubnetInterface::Smp
 // ---- What changes ----
 
 void SubnetSwitch::on_port_change(PortNumber number) {
+  count_change();
   if (number == 0) {
     notices_.tell_again(clock_.now);
     return;
@@ -313,7 +378,7 @@ void SubnetSwitch::on_time(Instant now) {
   const std::uint16_t master = own.info().master_lid.get();
   if (own.lid() == 0 || master == 0) return;
   for (const Notices::Due& due : notices_.take_due(now))
-    send_to(master, Notices::trap_of(due, own.info().lid));
+    send_to({.lid = master}, Notices::trap_of(due, own.info().lid));
 }
 
 Instant SubnetSwitch::next_deadline() const {

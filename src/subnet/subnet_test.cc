@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testing/management_datagrams.h"
+#include "testing/recording_link_end.h"
 #include "testing/subnet_rig.h"
 
 namespace paravane::subnet {
@@ -320,6 +322,39 @@ TEST(SubnetManagedTest, APortThatBouncesItselfComesUpAgain) {
   EXPECT_FALSE(answer.has_value());
   EXPECT_EQ(rig.second.port(1)->state(), PortState::kInitialize);
   EXPECT_EQ(rig.subnet.the_switch().port(2)->state(), PortState::kInitialize);
+}
+
+TEST(SubnetManagedTest, EachChangeHasAnotherNumberAndPacketsThatPassHaveNone) {
+  SubnetRig rig;
+  fake::RecordingLinkEnd end;
+  std::uint64_t seen = rig.subnet.changes();
+  const auto has_changed = [&rig, &seen] {
+    const std::uint64_t before = std::exchange(seen, rig.subnet.changes());
+    return seen != before;
+  };
+  EchoAgent one(rig.first, rig.clock);
+  const EchoAgent other(rig.second, rig.clock);
+  one.ask(rig.second_lid());
+  rig.settle();
+  EXPECT_EQ(one.answers, 1u);
+  EXPECT_FALSE(has_changed());
+  rig.second.mads(1).set_manager(true);
+  EXPECT_TRUE(has_changed());
+  rig.second.mads(1).set_manager(false);
+  EXPECT_TRUE(has_changed());
+  rig.second.port(1)->link_down();
+  EXPECT_TRUE(has_changed());
+  rig.settle();
+  EXPECT_NE(rig.subnet.add("third", {.name = "Test"}, 0x400), nullptr);
+  EXPECT_TRUE(has_changed());
+  EXPECT_EQ(rig.subnet.attach_cable("h2", end), Subnet::kFirstCablePort);
+  EXPECT_TRUE(has_changed());
+  rig.subnet.the_switch().port(Subnet::kFirstCablePort)->link_up(Speed::kQuad);
+  EXPECT_TRUE(has_changed());
+  rig.subnet.detach_cable(Subnet::kFirstCablePort);
+  EXPECT_TRUE(has_changed());
+  rig.subnet.remove("third");
+  EXPECT_TRUE(has_changed());
 }
 
 TEST(SubnetManagedTest, AManagerHearsOfAChangeUntilItRepressesIt) {

@@ -47,6 +47,10 @@ constexpr AdministrationStatus administration_status(std::uint16_t status) {
 
 // The lower six bits of a field that has a selector above it: MTU, rate, life time of packets.
 inline constexpr std::uint8_t kValueBits = 0x3F;
+// The value with the selector that means no other.
+constexpr std::uint8_t exactly(std::uint8_t value) {
+  return static_cast<std::uint8_t>(0x80 | value);
+}
 
 struct MulticastMember {  // 15.2.5.17
   Gid group{};
@@ -106,6 +110,9 @@ inline constexpr std::uint64_t kGroup = 1U << 0;
 inline constexpr std::uint64_t kPort = 1U << 1;
 inline constexpr std::uint64_t kPartition = 1U << 7;
 inline constexpr std::uint64_t kJoinState = 1U << 16;
+// Besides these, with which a group that does not exist is made: its Q_Key, MTU, traffic class,
+// rate, service level, flow label and hop limit, with the selectors of two.
+inline constexpr std::uint64_t kMaking = (1U << 2) | (3U << 4) | (1U << 6) | (3U << 8) | (7U << 12);
 }  // namespace multicast_component
 
 namespace path_component {
