@@ -37,6 +37,11 @@ AdministrationClient::Answer<Record> record_of(const AdministrationPacket* answe
   // It asks for patience (13.4.6.4): the same as no answer.
   if ((status & wire::infiniband::mad_status::kBusy) != 0)
     return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
+  // No subnet administration is at that port any more: its node answers in its place.
+  const std::uint16_t general = status & 0x1C;
+  if (general == wire::infiniband::mad_status::kBadMethod ||
+      general == wire::infiniband::mad_status::kBadAttribute)
+    return std::unexpected(AdministrationFailure{.cause = Cause::kNoAnswer});
   if (status != 0)
     return std::unexpected(
         AdministrationFailure{.cause = Cause::kRefused, .status = administration_status(status)});
@@ -66,13 +71,7 @@ bool AdministrationClient::is_registered() {
 }
 
 Gid AdministrationClient::own_gid() const {
-  const subnet::Port& port = *adapter_.port(port_);
-  const Be64 prefix = port.info().gid_prefix;
-  const Be64 guid(port.guid());
-  Gid gid;
-  std::memcpy(gid.data(), &prefix, sizeof prefix);
-  std::memcpy(gid.data() + sizeof prefix, &guid, sizeof guid);
-  return gid;
+  return adapter_.port(port_)->gid();
 }
 
 subnet::MadAddress AdministrationClient::administration() const {
@@ -105,8 +104,28 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::join(cons
                                                                             std::uint16_t partition,
                                                                             bool send_only,
                                                                             OnMember on_member) {
-  AdministrationPacket packet = membership(group, partition, send_only);
+  return ask_to_join(membership(group, partition, send_only), std::move(on_member));
+}
+
+std::expected<QuestionId, AdministrationFailure> AdministrationClient::join_or_make(
+    const Gid& group, const BroadcastGroup& like, OnMember on_member) {
+  AdministrationPacket packet = membership(group, full_key_of(like), /*send_only=*/false);
+  auto member = attribute_of<MulticastMember>(packet);
+  member.qkey.set(like.qkey);
+  member.mtu = wire::infiniband::exactly(like.mtu_code);
+  member.traffic_class = like.traffic_class;
+  member.rate = wire::infiniband::exactly(like.rate_code);
+  member.level_flow_hop.set((std::uint32_t{like.level} << 28) | (like.flow_label << 8) |
+                            like.hop_limit);
+  packet.components.set(packet.components.get() | multicast_component::kMaking);
+  put_attribute(member, packet);
+  return ask_to_join(packet, std::move(on_member));
+}
+
+std::expected<QuestionId, AdministrationFailure> AdministrationClient::ask_to_join(
+    AdministrationPacket packet, OnMember on_member) {
   packet.header.method = method::kSet;
+  const Gid group = attribute_of<MulticastMember>(packet).group;
   return ask(packet, [group, on_member = std::move(on_member)](const AdministrationPacket* answer) {
     auto member = record_of<MulticastMember>(answer, attribute::kMulticastMemberRecord);
     // Of another group: no answer to the question.
@@ -117,7 +136,7 @@ std::expected<QuestionId, AdministrationFailure> AdministrationClient::join(cons
 }
 
 void AdministrationClient::leave(const Gid& group, std::uint16_t partition, bool send_only) {
-  if (administration().lid == 0 || !is_registered()) return;
+  if (!adapter_.port(port_)->is_active() || administration().lid == 0 || !is_registered()) return;
   AdministrationPacket packet = membership(group, partition, send_only);
   packet.header.method = method::kDelete;
   send(packet, next_++, Duration::zero());
@@ -180,17 +199,15 @@ bool AdministrationClient::send(AdministrationPacket& packet, std::uint32_t tran
       .has_value();
 }
 
-void AdministrationClient::on_mad(subnet::AgentId /*agent*/, const subnet::MadAddress& from,
+void AdministrationClient::on_mad(subnet::AgentId /*agent*/, const subnet::MadAddress& /*from*/,
                                   std::span<const std::byte> mad) {
   AdministrationPacket packet;
   if (mad.size() != sizeof packet) return;
   std::memcpy(&packet, mad.data(), sizeof packet);
-  // That of a Set has the same method; a table is not asked for. Only the manager's port speaks for
-  // administration, and what another knows to answer ends the question, too: the MAD layer waits no
-  // longer.
-  const bool is_answer = packet.header.method == method::kGetResponse &&
-                         from.lid == administration().lid &&
-                         from.qp == wire::infiniband::kServiceQueuePair;
+  // That of a Set has the same method; a table is not asked for. The MAD layer sees to it that it
+  // comes from where administration was asked. What is no answer ends the question, too: the MAD
+  // layer waits no longer.
+  const bool is_answer = packet.header.method == method::kGetResponse;
   close(packet.header, is_answer ? &packet : nullptr);
 }
 

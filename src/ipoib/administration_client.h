@@ -19,6 +19,7 @@
 #include <span>
 
 #include "base/turn_clock.h"
+#include "ipoib/broadcast_group.h"
 #include "subnet/host_adapter.h"
 #include "subnet/mad_agent.h"
 #include "wire/infiniband/subnet_administration.h"
@@ -69,6 +70,11 @@ class AdministrationClient final : private subnet::MadAgent {
   std::expected<QuestionId, AdministrationFailure> join(const wire::infiniband::Gid& group,
                                                         std::uint16_t partition, bool send_only,
                                                         OnMember on_member);
+  // Joins one of a partition as a full member. If it does not exist, it is made like the
+  // partition's broadcast group (RFC 4391, 5).
+  std::expected<QuestionId, AdministrationFailure> join_or_make(const wire::infiniband::Gid& group,
+                                                                const BroadcastGroup& like,
+                                                                OnMember on_member);
   // Leaves it. An answer is not waited for: administration forgets members whose port goes.
   void leave(const wire::infiniband::Gid& group, std::uint16_t partition, bool send_only);
   std::expected<QuestionId, AdministrationFailure> find_path(const PathWish& wish, OnPath on_path);
@@ -84,6 +90,8 @@ class AdministrationClient final : private subnet::MadAgent {
 
   std::expected<QuestionId, AdministrationFailure> ask(
       wire::infiniband::AdministrationPacket question, OnAnswer on_answer);
+  std::expected<QuestionId, AdministrationFailure> ask_to_join(
+      wire::infiniband::AdministrationPacket packet, OnMember on_member);
   // False: the MAD layer has no room for it.
   bool send(wire::infiniband::AdministrationPacket& packet, std::uint32_t transaction,
             Duration timeout);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ipoib/group_mac.h"
 #include "wire/roce/header_at.h"
 
 namespace paravane::ipoib {
@@ -26,7 +27,7 @@ static_assert(sizeof(ArpPacket<MacBytes>) == kEthernetArpBytes);
 static_assert(sizeof(ArpPacket<IpoibAddress>) == kInfinibandArpBytes);
 
 bool is_of_one_station(const MacBytes& mac) {
-  return (mac[0] & 1) == 0 && mac != MacBytes{};
+  return is_station_mac(mac);
 }
 bool is_of_one_station(const IpoibAddress& address) {
   return wire::infiniband::is_of_interface(address);

@@ -66,7 +66,7 @@ TEST(ArpTest, ARequestGoesToInfinibandByteForByte) {
             plain_hex(kInfinibandRequest));
 }
 
-TEST(ArpTest, AReplyComesFromInfinibandByteForByte) {
+TEST(ArpTest, M3_1AReplyOfANodeThatOffersConnectedModeComesByteForByte) {
   const auto reply = read_infiniband_arp(bytes_of(kInfinibandReply));
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(*reply, (InfinibandArp{.operation = ArpOperation::kReply,

@@ -1,6 +1,6 @@
 #include "ipoib/broadcast_group.h"
 
-#include "wire/infiniband/ip_over_infiniband.h"
+#include "ipoib/link_mtu.h"
 #include "wire/infiniband/local_route.h"
 #include "wire/infiniband/subnet_management.h"
 
@@ -10,12 +10,10 @@ using wire::infiniband::Mtu;
 
 std::expected<BroadcastGroup, BadGroup> read_broadcast_group(
     const wire::infiniband::MulticastMember& member, std::uint16_t partition, std::size_t most) {
-  constexpr std::uint32_t kControlled = 0x8000'0000;  // 10.2.5
   if (!wire::infiniband::is_multicast_lid(member.lid.get())) return std::unexpected(BadGroup::kLid);
-  if ((member.qkey.get() & kControlled) != 0) return std::unexpected(BadGroup::kQkey);
+  if (is_controlled_qkey(member.qkey.get())) return std::unexpected(BadGroup::kQkey);
   const auto mtu = static_cast<Mtu>(member.mtu & wire::infiniband::kValueBits);
-  // IPv6 needs 1280 (RFC 8200, section 5), and a link of 1024 has fewer.
-  if (mtu != Mtu::k2048 && mtu != Mtu::k4096) return std::unexpected(BadGroup::kMtu);
+  if (!carries_ip(mtu)) return std::unexpected(BadGroup::kMtu);
   if (wire::infiniband::bytes_of(mtu) > most) return std::unexpected(BadGroup::kMtu);
   return BroadcastGroup{
       .gid = member.group,
@@ -26,7 +24,16 @@ std::expected<BroadcastGroup, BadGroup> read_broadcast_group(
       .traffic_class = member.traffic_class,
       .flow_label = member.flow_label(),
       .hop_limit = member.hop_limit(),
-      .mtu = wire::infiniband::bytes_of(mtu) - sizeof(wire::infiniband::EncapsulationHeader)};
+      .mtu = ip_mtu_of(wire::infiniband::bytes_of(mtu)),
+      .mtu_code = static_cast<std::uint8_t>(mtu),
+      .rate_code = static_cast<std::uint8_t>(member.rate & wire::infiniband::kValueBits)};
+}
+
+std::optional<BroadcastGroup> read_group_like(const wire::infiniband::MulticastMember& member,
+                                              const BroadcastGroup& broadcast) {
+  const auto group = read_broadcast_group(member, broadcast.partition, link_mtu_of(broadcast.mtu));
+  if (!group || group->qkey != broadcast.qkey || group->mtu != broadcast.mtu) return std::nullopt;
+  return *group;
 }
 
 std::string_view words_of(BadGroup bad) {

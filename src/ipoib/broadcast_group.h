@@ -2,6 +2,8 @@
 // interface of the partition joins first (RFC 4391, section 5). Its Q_Key, service level and MTU
 // hold for the whole partition.
 //
+// A group of IP multicast in the partition is of the same kind, and like it (group_memberships.h).
+//
 // A plain value.
 
 #pragma once
@@ -9,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string_view>
 
 #include "wire/infiniband/datagram.h"
 #include "wire/infiniband/subnet_administration.h"
+#include "wire/infiniband/subnet_management.h"
 
 namespace paravane::ipoib {
 
@@ -26,6 +30,9 @@ struct BroadcastGroup {
   std::uint32_t flow_label = 0;
   std::uint8_t hop_limit = 0;
   std::size_t mtu = 0;  // of an IP packet, in bytes: the link's without the encapsulation
+  // As the protocol has them, for groups that are made like this one.
+  std::uint8_t mtu_code = 0;
+  std::uint8_t rate_code = 0;
 
   friend bool operator==(const BroadcastGroup&, const BroadcastGroup&) = default;
 };
@@ -40,5 +47,20 @@ enum class BadGroup : std::uint8_t {
 std::expected<BroadcastGroup, BadGroup> read_broadcast_group(
     const wire::infiniband::MulticastMember& member, std::uint16_t partition, std::size_t most);
 std::string_view words_of(BadGroup bad);
+
+// A group of IP multicast in the partition of `broadcast`; nullopt: those that hear the broadcast
+// group would not hear all of it, since its Q_Key or MTU is another, or it is impossible.
+std::optional<BroadcastGroup> read_group_like(const wire::infiniband::MulticastMember& member,
+                                              const BroadcastGroup& broadcast);
+
+// Whether a member with this Q_Key could speak to the services of other nodes (10.2.5).
+constexpr bool is_controlled_qkey(std::uint32_t qkey) {
+  return (qkey & 0x8000'0000) != 0;
+}
+
+// By which all members, limited ones too, name the partition's groups.
+constexpr std::uint16_t full_key_of(const BroadcastGroup& group) {
+  return static_cast<std::uint16_t>(group.partition | wire::infiniband::kFullMember);
+}
 
 }  // namespace paravane::ipoib

@@ -20,6 +20,7 @@ MulticastMember good_member() {
   member.qkey.set(0x7FFF'FFFF);
   member.lid.set(0xC000);
   member.mtu = 0x80 | static_cast<std::uint8_t>(Mtu::k2048);
+  member.rate = 0x80 | 7;
   member.traffic_class = 0x28;
   member.level_flow_hop.set(0x5ABC'DE07);
   return member;
@@ -36,7 +37,29 @@ TEST(BroadcastGroup, HasWhatAdministrationSays) {
                                     .traffic_class = 0x28,
                                     .flow_label = 0xABCDE,
                                     .hop_limit = 7,
-                                    .mtu = 2044}));
+                                    .mtu = 2044,
+                                    .mtu_code = 4,
+                                    .rate_code = 7}));
+}
+
+TEST(BroadcastGroup, AGroupOfIpIsLikeIt) {
+  const auto broadcast = read_broadcast_group(good_member(), kKeyOfGroup, kMostOfLink);
+  ASSERT_TRUE(broadcast);
+  MulticastMember member = good_member();
+  member.group[15] = 1;
+  member.lid.set(0xC123);
+  const auto group = read_group_like(member, *broadcast);
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->gid, member.group);
+  EXPECT_EQ(group->lid, 0xC123);
+  EXPECT_EQ(group->partition, kKeyOfGroup);
+  for (const auto spoil : {+[](MulticastMember& one) { one.qkey.set(7); },
+                           +[](MulticastMember& one) { one.lid.set(7); },
+                           +[](MulticastMember& one) { one.mtu = 0x85; }}) {
+    MulticastMember bad = member;
+    spoil(bad);
+    EXPECT_FALSE(read_group_like(bad, *broadcast));
+  }
 }
 
 TEST(BroadcastGroup, HasAMulticastLid) {

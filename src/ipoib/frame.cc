@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "ipoib/group_mac.h"
 #include "wire/roce/header_at.h"
 
 namespace paravane::ipoib {
@@ -29,8 +30,7 @@ bool is_tag(std::uint16_t type) {
 std::expected<EthernetFrame, FrameRefusal> read_frame(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(EthernetHeader)) return std::unexpected(FrameRefusal::kShort);
   const auto header = header_at<EthernetHeader>(bytes);
-  if ((header.source[0] & 1) != 0 || header.source == MacBytes{})
-    return std::unexpected(FrameRefusal::kSource);
+  if (!is_station_mac(header.source)) return std::unexpected(FrameRefusal::kSource);
   EthernetFrame frame{.destination = header.destination,
                       .source = header.source,
                       .type = header.type.get(),

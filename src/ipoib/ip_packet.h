@@ -19,6 +19,7 @@ namespace paravane::ipoib {
 
 namespace ip_protocol {
 inline constexpr std::uint8_t kIcmp = 1;
+inline constexpr std::uint8_t kIgmp = 2;
 inline constexpr std::uint8_t kUdp = wire::roce::kProtocolUdp;
 inline constexpr std::uint8_t kIcmpv6 = 58;
 }  // namespace ip_protocol

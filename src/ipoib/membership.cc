@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/doubled_pause.h"
 #include "base/memory_shortage.h"
+#include "ipoib/confirmation.h"
+#include "ipoib/link_mtu.h"
 #include "wire/infiniband/ip_over_infiniband.h"
 #include "wire/infiniband/subnet_management.h"
 
@@ -41,6 +44,24 @@ std::uint16_t Membership::full_key() const {
   return static_cast<std::uint16_t>(key_ | kFullMember);
 }
 
+bool Membership::adopt(const BroadcastGroup& group) {
+  const subnet::Port& port = *adapter_.port(port_);
+  const std::uint16_t now_key = port.is_active() ? key() : 0;
+  const auto full = static_cast<std::uint16_t>(now_key | kFullMember);
+  if (now_key == 0 || group.partition != now_key ||
+      group.gid != wire::infiniband::broadcast_gid(full) ||
+      link_mtu_of(group.mtu) > wire::infiniband::bytes_of(port.mtu()))
+    return false;
+  key_ = now_key;
+  lid_ = port.lid();
+  state_ = State::kJoined;
+  group_ = group;
+  due_ = clock_.now;
+  if (!is_user_) adapter_.group_uses(port_).add(group_used());
+  is_user_ = true;
+  return true;
+}
+
 void Membership::on_port_change() {
   const subnet::Port& port = *adapter_.port(port_);
   if (!port.is_active()) return lose(State::kNoLink);
@@ -65,9 +86,15 @@ void Membership::on_register_again() {
   join();
 }
 
+subnet::GroupUses::Group Membership::group_used() const {
+  return {.gid = wire::infiniband::broadcast_gid(full_key())};
+}
+
 void Membership::join() {
   // Without memory for the question.
   due_ = clock_.now + retry_;
+  if (!is_user_) adapter_.group_uses(port_).add(group_used());
+  is_user_ = true;
   const auto asked = client_.join(wire::infiniband::broadcast_gid(full_key()), full_key(),
                                   /*send_only=*/false, [this](const auto& answer) {
                                     question_ = QuestionId::kNone;
@@ -79,8 +106,13 @@ void Membership::join() {
 }
 
 void Membership::leave() {
-  if (group_ || question_ != QuestionId::kNone)
+  if (!std::exchange(is_user_, false)) return;
+  if (adapter_.group_uses(port_).remove(group_used()))
     client_.leave(wire::infiniband::broadcast_gid(full_key()), full_key(), /*send_only=*/false);
+}
+
+void Membership::let_go() {
+  if (std::exchange(is_user_, false)) (void)adapter_.group_uses(port_).remove(group_used());
 }
 
 void Membership::fail(const AdministrationFailure& failure) {
@@ -91,8 +123,13 @@ void Membership::fail(const AdministrationFailure& failure) {
 
 void Membership::take(const AdministrationClient::Answer<MulticastMember>& answer) {
   if (!answer) {
-    // Without an answer the group may still be there; refused, it is not.
-    if (answer.error().cause == AdministrationFailure::Cause::kRefused) lose(State::kRefused);
+    // Without an answer the group may still be there; refused again, it is not. A manager that sets
+    // the subnet up may not know the port for a moment.
+    const bool is_refused = answer.error().cause == AdministrationFailure::Cause::kRefused;
+    if (is_refused && (!group_ || std::exchange(was_refused_, true))) {
+      lose(State::kRefused);
+      let_go();
+    }
     return fail(answer.error());
   }
   const std::size_t most = wire::infiniband::bytes_of(adapter_.port(port_)->mtu());
@@ -103,6 +140,8 @@ void Membership::take(const AdministrationClient::Answer<MulticastMember>& answe
     return retry_later();
   }
   retry_ = kFirstRetry;
+  was_refused_ = false;
+  due_ = clock_.now + kConfirmAfter;
   const bool is_news = state_ != State::kJoined || *group_ != *group;
   state_ = State::kJoined;
   group_ = *group;
@@ -111,7 +150,7 @@ void Membership::take(const AdministrationClient::Answer<MulticastMember>& answe
 
 void Membership::retry_later() {
   due_ = clock_.now + retry_;
-  retry_ = std::min(2 * retry_, kLastRetry);
+  retry_ = doubled_pause(retry_, kFirstRetry, kLastRetry);
   if (!group_) state_ = State::kRefused;
 }
 
@@ -119,7 +158,9 @@ void Membership::lose(State state) {
   client_.cancel(std::exchange(question_, QuestionId::kNone));
   due_ = kNever;
   bad_group_.reset();
+  was_refused_ = false;
   if (state == State::kNoLink || state == State::kNoKey) {
+    let_go();
     key_ = 0;
     retry_ = kFirstRetry;
   }

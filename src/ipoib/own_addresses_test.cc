@@ -37,6 +37,12 @@ class OwnAddressesTest : public testing::Test {
   const OwnAddresses::Address* use(unsigned number, std::uint16_t vlan = 0) {
     return addresses_.use(mac(number), vlan, kFacts, now_);
   }
+  // A packet has come to it, too.
+  const OwnAddresses::Address* use_answered(unsigned number, std::uint16_t vlan = 0) {
+    const OwnAddresses::Address* made = use(number, vlan);
+    if (made != nullptr) addresses_.answered(made->queue_pair);
+    return made;
+  }
   QueuePairs::Verdict deliver(std::uint32_t queue_pair, const QueuePairs::Facts& facts) {
     return pairs_.deliver(Datagram{
         .headers = {.partition = facts.partition, .qkey = facts.qkey, .destination_qp = queue_pair},
@@ -119,17 +125,18 @@ TEST_F(OwnAddressesTest, AVlanIsForgottenAlone) {
   EXPECT_NE(use(1, 5), nullptr);
 }
 
+// ---- Room ----
+
 TEST_F(OwnAddressesTest, ThereAreAtMostSoMany) {
-  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) ASSERT_NE(use(i), nullptr) << i;
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) ASSERT_NE(use_answered(i), nullptr) << i;
   EXPECT_EQ(use(OwnAddresses::kMost), nullptr);
-  EXPECT_EQ(use(0, 5), nullptr) << "in another VLAN it is another";
   EXPECT_EQ(addresses_.size(), OwnAddresses::kMost);
   EXPECT_NE(use(7), nullptr) << "one that is known";
 }
 
 TEST_F(OwnAddressesTest, TheLongestSilentGivesWayAfterFiveMinutes) {
   for (unsigned i = 0; i < OwnAddresses::kMost; ++i) {
-    ASSERT_NE(use(i), nullptr);
+    ASSERT_NE(use_answered(i), nullptr);
     now_ += std::chrono::milliseconds(1);
   }
   const std::uint32_t second = addresses_.find(mac(1), 0)->queue_pair;
@@ -138,13 +145,87 @@ TEST_F(OwnAddressesTest, TheLongestSilentGivesWayAfterFiveMinutes) {
   now_ = spoke + OwnAddresses::kIdle - Duration(1);
   EXPECT_EQ(use(1000), nullptr);
   now_ = spoke + OwnAddresses::kIdle;
-  const OwnAddresses::Address* made = use(1000);
+  const OwnAddresses::Address* made = use_answered(1000);
   ASSERT_NE(made, nullptr);
   EXPECT_EQ(addresses_.size(), OwnAddresses::kMost);
   EXPECT_EQ(addresses_.find(mac(1), 0), nullptr);
   EXPECT_NE(addresses_.find(mac(0), 0), nullptr);
   EXPECT_EQ(deliver(second, kFacts), QueuePairs::Verdict::kUnknown);
   EXPECT_EQ(use(1001), nullptr) << "the third has spoken a millisecond later";
+}
+
+TEST_F(OwnAddressesTest, OneThatTalksKeepsItsPlaceInAFlood) {
+  // Its first frames, and an answer, are older than all of the flood.
+  for (unsigned i = 0; i < 20; ++i) ASSERT_NE(use_answered(i), nullptr);
+  for (unsigned i = 0; i < 4 * OwnAddresses::kMost; ++i) {
+    now_ += std::chrono::milliseconds(1);
+    ASSERT_NE(use(1000 + i), nullptr) << i;
+  }
+  EXPECT_EQ(addresses_.size(), OwnAddresses::kMost);
+  for (unsigned i = 0; i < 20; ++i) EXPECT_NE(addresses_.find(mac(i), 0), nullptr) << i;
+  ASSERT_NE(use(30), nullptr) << "one that begins has room, too";
+  addresses_.answered(addresses_.find(mac(30), 0)->queue_pair);
+  for (unsigned i = 0; i < 4 * OwnAddresses::kMost; ++i) ASSERT_NE(use(9000 + i), nullptr) << i;
+  EXPECT_NE(addresses_.find(mac(30), 0), nullptr);
+}
+
+TEST_F(OwnAddressesTest, TheLongestSilentOfAFloodGivesWayFirst) {
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) {
+    ASSERT_NE(use(i), nullptr);
+    now_ += std::chrono::milliseconds(1);
+  }
+  ASSERT_NE(use(0), nullptr);
+  ASSERT_NE(use(1000), nullptr);
+  EXPECT_EQ(addresses_.find(mac(1), 0), nullptr);
+  EXPECT_NE(addresses_.find(mac(0), 0), nullptr);
+  EXPECT_NE(addresses_.find(mac(2), 0), nullptr);
+}
+
+TEST_F(OwnAddressesTest, AFloodInAVlanTakesItsOwnPlaces) {
+  for (unsigned i = 0; i < 20; ++i) ASSERT_NE(use(i, 5), nullptr);
+  for (unsigned i = 0; i < 4 * OwnAddresses::kMost; ++i) {
+    now_ += std::chrono::milliseconds(1);
+    ASSERT_NE(use(1000 + i, 6), nullptr) << i;
+  }
+  EXPECT_EQ(addresses_.size(), OwnAddresses::kMost);
+  for (unsigned i = 0; i < 20; ++i) EXPECT_NE(addresses_.find(mac(i), 5), nullptr) << i;
+}
+
+TEST_F(OwnAddressesTest, AVlanHasRoomForAFew) {
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) {
+    ASSERT_NE(use_answered(i), nullptr);
+    now_ += std::chrono::milliseconds(1);
+  }
+  for (unsigned i = 0; i < OwnAddresses::kOfEachVlan; ++i)
+    ASSERT_NE(use_answered(i, 5), nullptr) << i;
+  EXPECT_EQ(use(1000, 5), nullptr) << "what has had packets keeps its place";
+  EXPECT_EQ(use(1000), nullptr);
+  EXPECT_EQ(addresses_.size(), OwnAddresses::kMost);
+  EXPECT_EQ(addresses_.find(mac(OwnAddresses::kOfEachVlan - 1), 0), nullptr);
+  EXPECT_NE(addresses_.find(mac(OwnAddresses::kOfEachVlan), 0), nullptr);
+}
+
+TEST_F(OwnAddressesTest, VlansWithAFewKeepThese) {
+  constexpr std::size_t kVlans = OwnAddresses::kMost / OwnAddresses::kOfEachVlan;
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i)
+    ASSERT_NE(use_answered(i, static_cast<std::uint16_t>(1 + i % kVlans)), nullptr);
+  EXPECT_EQ(use(1000, 100), nullptr);
+  EXPECT_EQ(use(1000, 1), nullptr);
+}
+
+TEST_F(OwnAddressesTest, AnAnswerLeavesTheOrderOfTheirFrames) {
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) {
+    ASSERT_NE(use(i), nullptr);
+    now_ += std::chrono::milliseconds(1);
+  }
+  // The other way round.
+  for (unsigned i = OwnAddresses::kMost; i-- > 0;)
+    addresses_.answered(addresses_.find(mac(i), 0)->queue_pair);
+  addresses_.answered(0x1234567);
+  now_ += OwnAddresses::kIdle;
+  ASSERT_NE(use(1000), nullptr);
+  EXPECT_EQ(addresses_.find(mac(0), 0), nullptr);
+  EXPECT_NE(addresses_.find(mac(1), 0), nullptr);
 }
 
 TEST_F(OwnAddressesTest, NoAddressGetsTheNumberOfAnother) {

@@ -52,7 +52,7 @@ class PathsTest : public testing::Test {
     return std::vector<std::byte>(bytes, static_cast<std::byte>(mark));
   }
   auto find(const PathKey& wanted, std::size_t bytes = 100, unsigned mark = 0) {
-    return paths_->find(wanted, 0, frame(bytes, mark));
+    return paths_->find(wanted, 0, frame(bytes, mark), is_heard_);
   }
   Miss miss(const PathKey& wanted, std::size_t bytes = 100) {
     const auto path = find(wanted, bytes);
@@ -84,6 +84,7 @@ class PathsTest : public testing::Test {
   SubnetAdministration administration_{rig_.first.mads(1), rig_.manager, rig_.clock};
   AdministrationClient client_{rig_.second, subnet::PortNumber{1}, rig_.clock};
   RecordingPaths listener_;
+  bool is_heard_ = true;
   std::unique_ptr<Paths> paths_ = std::make_unique<Paths>(client_, rig_.clock, listener_);
 };
 
@@ -92,9 +93,9 @@ class PathsTest : public testing::Test {
 TEST_F(PathsTest, FramesWaitForAPathAndComeBackInOrder) {
   administration_.use_path_level(6);
   administration_.use_path_mtu(Mtu::k2048);
-  EXPECT_EQ(paths_->find(key(), 5, frame(10, 1)).error(), Miss::kWaits);
-  EXPECT_EQ(paths_->find(key(), 0, frame(20, 2)).error(), Miss::kWaits);
-  EXPECT_EQ(paths_->find(key(), 5, frame(30, 3)).error(), Miss::kWaits);
+  EXPECT_EQ(paths_->find(key(), 5, frame(10, 1), true).error(), Miss::kWaits);
+  EXPECT_EQ(paths_->find(key(), 0, frame(20, 2), true).error(), Miss::kWaits);
+  EXPECT_EQ(paths_->find(key(), 5, frame(30, 3), true).error(), Miss::kWaits);
   EXPECT_EQ(paths_->waiting_bytes(), 60u);
   EXPECT_EQ(paths_->known(key()), nullptr);
   settle();
@@ -225,6 +226,61 @@ TEST_F(PathsTest, OpenQuestionsAreBounded) {
   EXPECT_EQ(paths_->open_questions(), 0u);
   EXPECT_EQ(listener_.lost, Paths::kMostAsked + 1);
   EXPECT_EQ(miss(key(0x1000)), Miss::kWaits);
+}
+
+TEST_F(PathsTest, NodesThatWereNotHeardHaveHalfOfTheQuestions) {
+  administration_.to_paths().is_silent = true;
+  is_heard_ = false;
+  for (unsigned i = 0; i < Paths::kMostAskedOfUnheard; ++i)
+    ASSERT_EQ(miss(key(0x200 + i)), Miss::kWaits);
+  EXPECT_EQ(miss(key(0x1000)), Miss::kNoRoom);
+  is_heard_ = true;
+  for (unsigned i = 0; i < Paths::kMostAsked - Paths::kMostAskedOfUnheard; ++i)
+    ASSERT_EQ(miss(key(0x400 + i)), Miss::kWaits);
+  EXPECT_EQ(miss(key(0x1000)), Miss::kNoRoom);
+  advance(seconds(4));
+  EXPECT_EQ(paths_->open_questions(), 0u);
+  is_heard_ = false;
+  for (unsigned i = 0; i < Paths::kMostAskedOfUnheard; ++i)
+    ASSERT_EQ(miss(key(0x800 + i)), Miss::kWaits);
+  EXPECT_EQ(miss(key(0x1000)), Miss::kNoRoom);
+  paths_->clear();
+  EXPECT_EQ(miss(key(0x1000)), Miss::kWaits);
+}
+
+TEST_F(PathsTest, NodesThatWereNotHeardHaveHalfOfTheBytes) {
+  constexpr std::size_t kBig = Paths::kMostBytesOfUnheard / 16;
+  is_heard_ = false;
+  for (unsigned i = 0; i < 16; ++i) ASSERT_EQ(miss(key(0x200 + i / 8), kBig), Miss::kWaits);
+  EXPECT_EQ(miss(key(0x200), 1), Miss::kNoRoom);
+  is_heard_ = true;
+  EXPECT_EQ(miss(key(), 1), Miss::kWaits);
+}
+
+TEST_F(PathsTest, WhatHasNoPathIsForgottenBeforeWhatHasOne) {
+  learn();
+  for (unsigned i = 0; i < 2 * Paths::kMost; ++i) {
+    ASSERT_EQ(miss(key(0x1000 + i)), Miss::kWaits);
+    if (i % 32 == 31) settle();
+  }
+  EXPECT_EQ(paths_->size(), Paths::kMost);
+  EXPECT_NE(paths_->known(key()), nullptr);
+  EXPECT_EQ(miss(key(0x1000 + 2 * Paths::kMost - 1)), Miss::kUnreachable);
+  EXPECT_EQ(miss(key(0x1000)), Miss::kWaits) << "which was forgotten";
+  // One whose path has ended and come again is kept, too.
+  Gid other = kFarGid;
+  ++other.back();
+  paths_->compare(key(), other);
+  EXPECT_EQ(paths_->known(key()), nullptr);
+  administration_.add_node(kFarLid, other);
+  EXPECT_EQ(miss(key()), Miss::kWaits);
+  settle();
+  for (unsigned i = 0; i < Paths::kMost; ++i) {
+    ASSERT_EQ(miss(key(0x4000 + i)), Miss::kWaits);
+    if (i % 32 == 31) settle();
+  }
+  EXPECT_EQ(paths_->size(), Paths::kMost);
+  EXPECT_NE(paths_->known(key()), nullptr);
 }
 
 TEST_F(PathsTest, TheOldestIsForgotten) {

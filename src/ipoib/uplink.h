@@ -5,11 +5,13 @@
 // rewritten, everything else of IP passes as it is. Other protocols have no place in IPoIB and are
 // dropped.
 //
-// VLAN N is the partition 0x8000 + N. Broadcasts and multicasts go to the partition's broadcast
-// group. A frame above the partition's MTU is answered as a router would answer it.
+// VLAN N is the partition 0x8000 + N. Broadcasts go to the partition's broadcast group, and IP
+// multicasts to the group of theirs that nodes have joined, if there is one (multicast.h). A frame
+// above the partition's MTU is answered as a router would answer it.
 //
 // Frames come from VMs and packets from other hosts: both are checked, bounded and counted. A VM
-// reaches no queue pair of management. The subnet's thread only.
+// reaches no queue pair of management. A port may have several uplinks, which reach each other as
+// they reach those of other ports. The subnet's thread only.
 
 #pragma once
 
@@ -27,11 +29,15 @@
 #include "base/turn_clock.h"
 #include "ipoib/administration_client.h"
 #include "ipoib/frame.h"
+#include "ipoib/link_addresses.h"
 #include "ipoib/membership.h"
+#include "ipoib/multicast.h"
 #include "ipoib/own_addresses.h"
 #include "ipoib/paths.h"
 #include "ipoib/remote_mac.h"
+#include "ipoib/remote_nodes.h"
 #include "ipoib/uplink_counters.h"
+#include "ipoib/uplink_image.h"
 #include "subnet/host_adapter.h"
 #include "wire/infiniband/ip_over_infiniband.h"
 
@@ -45,16 +51,22 @@ class FrameSink {
   virtual ~FrameSink() = default;
   // `frame` has no tag, and is valid during the call. The uplink is not called from there.
   virtual void deliver(std::uint16_t vlan, std::span<const std::byte> frame) = 0;
+  // A VM's address was seen for the first time, or again after it was forgotten. Called when its
+  // frame has been handled, from within on_frame().
+  virtual void on_new_address(const MacBytes& /*mac*/, std::uint16_t /*vlan*/) {}
 };
 
 class Uplink final : private subnet::DatagramReceiver,
                      private subnet::PortUser,
                      private Membership::Listener,
+                     private Multicast::Listener,
                      private Paths::Listener {
  public:
   static constexpr std::size_t kMostPartitions = 128;
   // Before it is tried again to hear a group for which there was no queue pair.
   static constexpr Duration kPause = std::chrono::seconds(1);
+  // What is taken over holds for so long: a manager may have changed it since.
+  static constexpr Duration kInheritance = std::chrono::seconds(10);
 
   // All outlive us.
   Uplink(subnet::HostAdapter& adapter, subnet::PortNumber port, const TurnClock& clock,
@@ -67,17 +79,41 @@ class Uplink final : private subnet::DatagramReceiver,
   bool add_vlan(std::uint16_t vlan);
   void remove_vlan(std::uint16_t vlan);
 
+  // ---- From one engine to the next ----
+  UplinkImage image() const;
+  // Goes on from there, each VLAN when it is added within kInheritance. False: the port is not
+  // active with the LID that it had, so all begins anew. REQUIRES: no VLAN was added.
+  bool adopt(UplinkImage image);
+  // The VLANs that can still go on.
+  std::vector<std::uint16_t> inherited_vlans() const;
+
   // A frame of a VM, without a tag, in a VLAN that was added; in another it is dropped.
   void on_frame(std::uint16_t vlan, std::span<const std::byte> frame);
+
+  // ---- Teams ----
+  // What an uplink knows of a VM's address: the IP addresses that the VM has claimed with it, and
+  // the groups that it listens to.
+  struct OfAddress {
+    ClaimedAddresses claims;
+    std::vector<WantedGroups::Held> groups;
+  };
+  // Forgets a VM's address, which another uplink of the team has from now on. nullopt: it is
+  // unknown here.
+  std::optional<OfAddress> give_up(const MacBytes& mac, std::uint16_t vlan);
+  // Joins the groups of a VM's address that is here from now on, and tells all nodes of the
+  // partition.
+  void take_over(const MacBytes& mac, std::uint16_t vlan, const OfAddress& left);
 
   void on_time(Instant now);
   Instant next_deadline() const;
 
   // ---- What is ----
+  bool has_vlan(std::uint16_t vlan) const { return partitions_.contains(vlan); }
   subnet::HostAdapter& adapter() const { return adapter_; }
   subnet::PortNumber port() const { return port_; }
   std::size_t addresses() const { return addresses_.size(); }
   const Paths& paths() const { return paths_; }
+  const Multicast& multicast() const { return multicast_; }
   std::vector<const Membership*> memberships() const;
   const UplinkCounters& counters() const { return counters_; }
 
@@ -92,13 +128,14 @@ class Uplink final : private subnet::DatagramReceiver,
 
   // Where a frame goes.
   struct Way {
-    bool is_group = false;
-    std::size_t mtu = 0;   // of an IP packet
-    RemoteQueuePair to{};  // not of a group
+    const BroadcastGroup* group = nullptr;  // nullptr: to one node
+    std::size_t mtu = 0;                    // of an IP packet
+    RemoteQueuePair to{};                   // not of a group
     Path path{};
   };
 
-  // ---- From VMs ----
+  // ---- From VMs (uplink_from_vms.cc) ----
+  void take_frame(std::uint16_t vlan, const EthernetFrame& frame, std::span<const std::byte> bytes);
   std::optional<Way> find_way(const BroadcastGroup& group, const EthernetFrame& frame,
                               std::uint16_t vlan, std::span<const std::byte> bytes);
   void send_arp(const BroadcastGroup& group, const AddressFacts& own, const EthernetFrame& frame,
@@ -109,9 +146,8 @@ class Uplink final : private subnet::DatagramReceiver,
             std::span<const std::byte> packet, const Way& way, std::size_t frame_bytes);
   // Tells the sender of a frame that is above `mtu`.
   void refuse_size(std::uint16_t vlan, const EthernetFrame& frame, std::size_t mtu);
-  IpoibAddress address_of(const AddressFacts& own) const;
 
-  // ---- To VMs ----
+  // ---- To VMs (uplink_to_vms.cc) ----
   struct Arrival {
     std::uint16_t vlan = 0;
     const AddressFacts* own = nullptr;  // nullptr: it came to the broadcast group
@@ -123,15 +159,8 @@ class Uplink final : private subnet::DatagramReceiver,
   void take_ipv6(const Arrival& arrival, std::span<const std::byte> packet);
   void deliver(const Arrival& arrival, const MacBytes& destination, std::uint16_t type,
                std::span<const std::byte> packet);
-  // The MAC that stands for a queue pair there; nullopt: it cannot have one, or a VM here has it.
-  std::optional<MacBytes> mac_of(std::uint16_t vlan, const RemoteQueuePair& remote) const;
-  // Whether a VM here has spoken with this MAC, not longer ago than a bridge remembers: a VM that
-  // takes the MAC of another node must go on, as on Ethernet.
-  bool is_vm(const MacBytes& mac, std::uint16_t vlan) const;
   // To which a packet goes as a frame.
   static MacBytes mac_for(const Arrival& arrival, std::span<const std::byte> packet);
-  // nullptr: `address` is not one of ours in the VLAN.
-  const AddressFacts* own_at(std::uint16_t vlan, const IpoibAddress& address) const;
   // The MAC of what is at `address`, as far as a packet that came from `arrival.from` may say it.
   std::optional<MacBytes> mac_of_sender(const Arrival& arrival, const IpoibAddress& address);
 
@@ -142,20 +171,23 @@ class Uplink final : private subnet::DatagramReceiver,
   void on_register_again() override { registers_again_ = true; }
   // ---- Membership::Listener ----
   void on_membership(Membership& membership) override;
+  // ---- Multicast::Listener ----
+  void on_query(std::uint16_t vlan, std::uint16_t type, std::span<const std::byte> packet) override;
   // ---- Paths::Listener ----
   void on_path(std::vector<Paths::WaitingFrame> frames) override;
   void on_no_path(std::size_t frames) override { counters_.no_path.add(frames); }
 
+  // The broadcast group and the addresses that the VLAN of a fresh partition had.
+  void go_on(std::uint16_t vlan);
   // Hears the group from now on, or from later.
   void listen(Partition& partition, const BroadcastGroup& group);
   void stop_listening(Partition& partition);
   void follow_port();
-  // A partition was left for the whole port. Untagged frames and those of a VLAN may be in one:
-  // what stays in it joins again.
-  void join_again(std::uint16_t left);
   // Paths hold for the LID that the port had.
   void follow_lid();
   std::uint16_t own_lid() const { return adapter_.port(port_)->lid(); }
+  // The way to another uplink of the port; nullopt: `lid` is not the port's.
+  std::optional<Path> path_within(const BroadcastGroup& group, std::uint16_t lid) const;
 
   subnet::HostAdapter& adapter_;
   const subnet::PortNumber port_;
@@ -165,8 +197,13 @@ class Uplink final : private subnet::DatagramReceiver,
   AdministrationClient client_;
   Paths paths_;
   OwnAddresses addresses_;
+  LinkAddresses link_addresses_;
+  RemoteNodes remotes_;
+  Multicast multicast_;
   std::map<std::uint16_t, Partition> partitions_;     // by VLAN
   std::map<std::uint32_t, std::uint16_t> listeners_;  // VLAN, by the queue pair of a partition
+  UplinkImage inherited_;                             // what is left of it
+  Instant inherited_until_ = Instant::min();
   // Seen within calls of the port, and followed in the next on_time().
   bool has_port_changed_ = true;
   bool registers_again_ = false;

@@ -19,6 +19,8 @@ struct UplinkCounters {
   // ---- Frames of VMs that were dropped ----
   Counter bad_frames{set, "bad_frames", "frames of VMs with an impossible header, or a tag"};
   Counter own_loops{set, "own_loops", "frames and packets that came back to the uplink"};
+  Counter taken_macs{set, "taken_macs",
+                     "frames of VMs that came from the MAC address of another node"};
   Counter other_protocols{set, "other_protocols", "frames of VMs that are not ARP, RARP or IP"};
   Counter bad_arp{set, "bad_arp", "frames and packets of ARP that are not as they must be"};
   Counter bad_neighbours{set, "bad_neighbours",
@@ -33,6 +35,10 @@ struct UplinkCounters {
   Counter no_path{set, "no_path", "frames of VMs whose destination has no path"};
   Counter no_path_room{set, "no_path_room", "frames of VMs that found no room to wait for a path"};
   Counter not_sent{set, "not_sent", "frames of VMs that the port did not take"};
+  // ---- What VMs report of multicast groups; the frames went on ----
+  Counter bad_reports{set, "bad_reports", "reports of IGMP and MLD that are not as they must be"};
+  Counter no_group_room{set, "no_group_room",
+                        "reports of VMs that named more multicast groups than there is room for"};
   // ---- Packets of the subnet that were dropped ----
   Counter bad_packets{set, "bad_packets",
                       "packets of the subnet without the encapsulation of IP, or above the MTU"};

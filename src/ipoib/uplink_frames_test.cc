@@ -1,6 +1,7 @@
 #include "ipoib/checksum.h"
 #include "ipoib/too_big.h"
 #include "ipoib/uplink_test.h"
+#include "testing/port_orders.h"
 
 namespace paravane::ipoib {
 namespace {
@@ -42,7 +43,7 @@ TEST_F(UplinkTest, AFrameToThePortItselfStaysAway) {
   rig_.first.on_frame(0, ipv4_frame(*remote_mac({.number = number, .lid = rig_.net.first_lid()})));
   rig_.first.on_frame(0, ipv4_frame(*remote_mac({.number = 0x999, .lid = rig_.net.first_lid()})));
   ASSERT_TRUE(rig_.run());
-  EXPECT_EQ(count("own_loops"), 2 + 1u) << "and its own broadcast";
+  EXPECT_EQ(count("own_loops"), 1 + 1u) << "and its own broadcast";
   EXPECT_TRUE(rig_.administration.asked().empty());
   EXPECT_TRUE(rig_.first_vms.frames.empty());
 }
@@ -110,14 +111,60 @@ TEST_F(UplinkTest, BadFramesAreCounted) {
 
 TEST_F(UplinkTest, AddressesAreBounded) {
   MacBytes mac = kHere;
-  for (unsigned i = 0; i <= OwnAddresses::kMost; ++i) {
+  const auto send = [&](unsigned i) {
     mac[4] = static_cast<std::uint8_t>(i >> 8);
     mac[5] = static_cast<std::uint8_t>(i);
     rig_.first.on_frame(0, fake::frame_of(kToAll, mac, kEtherTypeIpv4, fake::ipv4_packet(60)));
+  };
+  const Stranger stranger;
+  for (unsigned i = 0; i < OwnAddresses::kMost; ++i) {
+    send(i);
+    ASSERT_TRUE(rig_.run());
+    const auto heard = rig_.second_vms.take();
+    ASSERT_EQ(heard.size(), 1u);
+    const std::uint32_t number = remote_queue_pair(heard[0].frame().source)->number;
+    ASSERT_EQ(
+        hear(to_pair(stranger, number), encapsulated(kEtherTypeIpv4, fake::ipv4_packet(60))).size(),
+        1u);
   }
+  send(OwnAddresses::kMost);
   EXPECT_EQ(rig_.first.addresses(), OwnAddresses::kMost);
   EXPECT_EQ(count("no_address_room"), 1u);
   EXPECT_EQ(count("frames_sent"), OwnAddresses::kMost);
+}
+
+TEST_F(UplinkTest, AFloodOfAddressesLeavesAVmThatTalks) {
+  const MacBytes there = there_reached();
+  const MacBytes here = here_seen();
+  MacBytes mac = kHere;
+  for (unsigned i = 0x100; i < 0x500; ++i) {
+    mac[4] = static_cast<std::uint8_t>(i >> 8);
+    mac[5] = static_cast<std::uint8_t>(i);
+    rig_.first.on_frame(0, fake::frame_of(kToAll, mac, kEtherTypeIpv4, fake::ipv4_packet(60)));
+    if (i % 64 == 0) {
+      ASSERT_TRUE(rig_.run());
+    }
+  }
+  ASSERT_TRUE(rig_.run());
+  rig_.second_vms.take();
+  EXPECT_EQ(rig_.first.addresses(), OwnAddresses::kMost);
+  EXPECT_EQ(count("no_address_room"), 0u);
+  rig_.second.on_frame(0, fake::frame_of(here, kThere, kEtherTypeIpv4, fake::ipv4_packet(60)));
+  ASSERT_TRUE(rig_.run());
+  const auto heard = rig_.first_vms.take();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard[0].frame().destination, kHere);
+  EXPECT_EQ(reached(there), 1u);
+}
+
+TEST_F(UplinkTest, PathsToNodesThatWereHeardAreAskedForInAFlood) {
+  const MacBytes there = there_seen();
+  rig_.administration.to_paths().is_silent = true;
+  for (std::uint16_t lid = 0x200; lid < 0x300; ++lid)
+    rig_.first.on_frame(0, ipv4_frame(*remote_mac({.number = 0x40, .lid = lid})));
+  EXPECT_EQ(rig_.first.paths().open_questions(), Paths::kMostAskedOfUnheard);
+  rig_.first.on_frame(0, ipv4_frame(there));
+  EXPECT_EQ(rig_.first.paths().open_questions(), Paths::kMostAskedOfUnheard + 1);
 }
 
 TEST_F(UplinkTest, PathsThatAreNotThereAreCounted) {
@@ -134,6 +181,26 @@ TEST_F(UplinkTest, PathsThatAreNotThereAreCounted) {
   rig_.first.on_frame(0, ipv4_frame(far));
   ASSERT_TRUE(rig_.run());
   EXPECT_EQ(count("frames_sent"), 1u);
+}
+
+// ---- LIDs ----
+
+TEST_F(UplinkTest, FramesGoFromTheLidOfTheirPath) {
+  const MacBytes here = here_seen();
+  subnet::Port& port = *rig_.net.second.port(1);
+  const std::uint16_t before = port.lid();
+  wire::infiniband::PortInfo info = fake::wish_at(port);
+  info.lid.set(0x40);
+  info.protection_lmc = 1;
+  ASSERT_EQ(port.set_info(info), 0);
+  route(0x40, 2);
+  rig_.administration.use_path_bits(static_cast<std::uint8_t>(0x41 - before));
+  ASSERT_TRUE(rig_.run());
+  rig_.second.on_frame(0, fake::frame_of(here, kThere, kEtherTypeIpv4, fake::ipv4_packet(60)));
+  ASSERT_TRUE(rig_.run());
+  const auto heard = rig_.first_vms.take();
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(remote_queue_pair(heard[0].frame().source)->lid, 0x41);
 }
 
 // ---- Sizes ----

@@ -122,7 +122,6 @@ TEST_F(UplinkTest, AMacThatAVmHereHasIsRefusedToOthers) {
   add(5);
   const Stranger stranger;
   const FrameBytes packet = encapsulated(kEtherTypeIpv4, fake::ipv4_packet(60));
-  EXPECT_EQ(hear(to_group(stranger), packet).size(), 1u);
   rig_.first.on_frame(
       0, fake::frame_of(kToAll, stranger.mac(), kEtherTypeIpv4, fake::ipv4_packet(60)));
   ASSERT_TRUE(rig_.run());
@@ -152,6 +151,42 @@ TEST_F(UplinkTest, AMacThatAVmTookIsTheOtherNodesAgain) {
   EXPECT_EQ(hear(to_group(stranger), packet).size(), 1u);
   EXPECT_EQ(reached(stranger.mac()), 0u) << "it is elsewhere";
   EXPECT_EQ(count("unknown_destinations"), 1u);
+}
+
+TEST_F(UplinkTest, TheMacOfANodeThatWasHeardIsNoVms) {
+  const Stranger stranger;
+  const FrameBytes packet = encapsulated(kEtherTypeIpv4, fake::ipv4_packet(60));
+  const auto send_as_it = [&] {
+    rig_.first.on_frame(
+        0, fake::frame_of(kToAll, stranger.mac(), kEtherTypeIpv4, fake::ipv4_packet(60)));
+    EXPECT_TRUE(rig_.run());
+    return rig_.second_vms.take().size();
+  };
+  ASSERT_EQ(hear(to_group(stranger), packet).size(), 1u);
+  EXPECT_EQ(send_as_it(), 0u);
+  EXPECT_EQ(count("taken_macs"), 1u);
+  EXPECT_EQ(hear(to_group(stranger), packet).size(), 1u) << "it is not hidden";
+  ASSERT_TRUE(rig_.advance(2 * OwnAddresses::kIdle));
+  EXPECT_EQ(send_as_it(), 0u) << "nor after a silence";
+  EXPECT_EQ(hear(to_group(stranger), packet).size(), 1u);
+  EXPECT_EQ(rig_.first.addresses(), 0u);
+  rig_.net.clock.now += RemoteNodes::kLife;
+  EXPECT_EQ(send_as_it(), 1u) << "there is no such node any more";
+  EXPECT_EQ(count("taken_macs"), 2u);
+}
+
+TEST_F(UplinkTest, AMacIsAnothersInItsVlanAlone) {
+  const Stranger stranger;
+  make_partitions({kKeyOfAll, 0x8005});
+  add(5);
+  const FrameBytes packet = encapsulated(kEtherTypeIpv4, fake::ipv4_packet(60));
+  ASSERT_EQ(hear(to_group(stranger, 0x8005), packet).size(), 1u);
+  rig_.first.on_frame(
+      0, fake::frame_of(kToAll, stranger.mac(), kEtherTypeIpv4, fake::ipv4_packet(60)));
+  EXPECT_EQ(count("taken_macs"), 0u);
+  rig_.first.on_frame(
+      5, fake::frame_of(kToAll, stranger.mac(), kEtherTypeIpv4, fake::ipv4_packet(60)));
+  EXPECT_EQ(count("taken_macs"), 1u);
 }
 
 }  // namespace

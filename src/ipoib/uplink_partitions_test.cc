@@ -1,4 +1,5 @@
 #include "ipoib/uplink_test.h"
+#include "testing/port_orders.h"
 
 namespace paravane::ipoib {
 namespace {
@@ -182,10 +183,14 @@ TEST_F(UplinkTest, AnotherLidJoinsAndAsksForPathsAnew) {
   route(0x40, 2);
   ASSERT_TRUE(fake::set_port_identity(*rig_.net.second.port(1), 0x40, rig_.net.first_lid()));
   ASSERT_TRUE(rig_.run());
-  EXPECT_EQ(rig_.administration.asked().size(), 1u) << "a join";
+  namespace attribute = wire::infiniband::attribute;
+  namespace method = wire::infiniband::method;
+  EXPECT_EQ(rig_.administration.asked_for(method::kSet, attribute::kMulticastMemberRecord), 3u)
+      << "the groups of all";
+  EXPECT_EQ(rig_.administration.asked_for(method::kGet, attribute::kPathRecord), 0u);
   const auto after = send();
   ASSERT_EQ(after.size(), 1u);
-  EXPECT_EQ(rig_.administration.asked().size(), 2u) << "and a path";
+  EXPECT_EQ(rig_.administration.asked_for(method::kGet, attribute::kPathRecord), 1u);
   EXPECT_EQ(remote_queue_pair(after[0].frame().source)->lid, 0x40);
   EXPECT_EQ(remote_queue_pair(after[0].frame().source)->number,
             remote_queue_pair(before[0].frame().source)->number);

@@ -174,8 +174,8 @@ class UplinkTest : public testing::Test {
     return rig_.first_vms.take();
   }
 
+  fake::RecordingLinkEnd wire_;  // until the uplinks have left their groups
   UplinkRig rig_;
-  fake::RecordingLinkEnd wire_;
 };
 
 }  // namespace paravane::ipoib
