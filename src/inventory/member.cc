@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/doubled_pause.h"
 #include "model/cluster.h"
 
 namespace paravane::inventory {
@@ -240,7 +241,7 @@ void Member::tell_lost(const View& view) {
 
 void Member::fall_back(Instant now, const Error& error) {
   watch_.stop();
-  pause_ = pause_ == Duration{} ? kFirstPause : std::min<Duration>(2 * pause_, kLongestPause);
+  pause_ = doubled_pause(pause_, kFirstPause, kLongestPause);
   next_try_ = now + pause_;
   const bool news = state_.connected || state_.problem != error.message;
   if (state_.connected) state_.since = now;

@@ -74,6 +74,7 @@ std::optional<HostInfo> read_info(const json& value) {
   info.key = reader.text("key").value_or("");
   info.generation = reader.number("generation").value_or(0);
   info.mark = reader.text("mark").value_or("");
+  info.has_infiniband = reader.boolean("infiniband").value_or(false);
   if (!reader.finish_ignoring_unknown() || !is_address(info.address)) return std::nullopt;
   if (!is_printable(info.version, model::kMaxNameLength)) return std::nullopt;
   if (!is_printable(info.closed, kMaxReason)) return std::nullopt;
@@ -92,6 +93,7 @@ void say_info(OwnKeys& own, const HostInfo& info) {
   if (!info.key.empty()) value["key"] = info.key;
   if (info.generation != 0) value["generation"] = info.generation;
   if (!info.mark.empty()) value["mark"] = info.mark;
+  if (info.has_infiniband) value["infiniband"] = true;
   own[std::string(kInfoKey)] = value.dump();
 }
 

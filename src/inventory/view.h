@@ -50,7 +50,8 @@ struct HostInfo {
   std::string key{};  // of the certificate that it shows (MemberRecord); empty: not said
   // Of the configuration that it follows; 0: not said.
   std::uint64_t generation = 0;
-  std::string mark{};  // of that generation; empty: not said
+  std::string mark{};           // of that generation; empty: not said
+  bool has_infiniband = false;  // it has an InfiniBand adapter, so it may have cables
 };
 
 struct AdapterInfo {

@@ -344,7 +344,7 @@ TEST_F(ViewTest, SwitchesAndPortGroupsAreCheckedAsAStrangers) {
            {"vds/x", "[]"},
            {"vds/X", R"({"name":"X"})"},
            {"vds/", R"({"name":""})"},
-           {"portgroups/x", R"({"name":"x","vds":"lan","vlan":4095})"},
+           {"portgroups/x", R"({"name":"x","vds":"lan","vlan":4096})"},
            {"portgroups/x", R"({"name":"y","vds":"lan"})"},
            {"portgroups/x", R"({"name":"x"})"}}) {
     const std::uint64_t before = view()->odd_keys;

@@ -1,11 +1,11 @@
 #include "model/distributed_switch.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <ranges>
+#include <span>
 
 #include "base/nearest_name.h"
 #include "model/interface_name.h"
@@ -22,15 +22,27 @@ Status check_named(std::string_view what, std::string_view name) {
   return {};
 }
 
-// What ESXi writes for "all VLANs".
-constexpr std::uint32_t kTrunk = 4095;
-
-Error guest_tagging(std::string_view vlan) {
+Error not_a_range(std::string_view vlan) {
   return {Errc::kInvalidArgument,
-          fmt::format("VLAN {}: guest VLAN tagging is not supported, because the GIDs of a PVRDMA "
-                      "adapter belong to the single VLAN of its port group. Create a port group "
-                      "for each VLAN, and add an adapter to the VM for each",
-                      vlan)};
+          fmt::format("VLAN {}: a port group has one VLAN, or all for guest VLAN tagging, which is "
+                      "only for adapters without RDMA. Use a number from 1 to {}, 0 for untagged, "
+                      "or {} for guest VLAN tagging",
+                      vlan, kMaxVlan, kGuestVlans)};
+}
+
+Status check_uplink_name(const std::string& uplink) {
+  if (const Status good = check_interface_name(uplink); !good) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("uplink \"{}\": {}", uplink, good.error().message));
+  }
+  if (const std::size_t comma = uplink.find(','); comma != std::string::npos) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("uplink \"{}\": a name cannot have a comma. Name each uplink of a team "
+                            "separately, the active one first: --uplink {} --uplink {}",
+                            uplink, uplink.substr(0, comma), uplink.substr(comma + 1)));
+  }
+  if (uplink != "lo") return {};
+  return fail(Errc::kInvalidArgument, "uplink lo: the loopback interface cannot be an uplink");
 }
 
 bool is_blank(char c) {
@@ -63,17 +75,23 @@ Status check_mtu(std::uint32_t mtu) {
 
 Status check_switch_host(const SwitchHost& host) {
   if (Status good = check_host_name(host.host); !good) return good;
-  if (host.uplink.empty()) return {};
-  if (const Status good = check_interface_name(host.uplink); !good) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("uplink \"{}\": {}", host.uplink, good.error().message));
+  if (host.uplink.empty() && host.standby.empty()) return {};
+  if (host.uplink.empty()) {
+    return fail(Errc::kInvalidArgument, "standby uplinks need an uplink that they stand by for");
   }
-  if (const std::size_t comma = host.uplink.find(','); comma != std::string::npos) {
+  if (host.standby.size() >= kMaxTeam) {
     return fail(Errc::kInvalidArgument,
-                no_teaming({host.uplink.substr(0, comma), host.uplink.substr(comma + 1)}));
+                fmt::format("a host can have at most {} uplinks in a switch", kMaxTeam));
   }
-  if (host.uplink != "lo") return {};
-  return fail(Errc::kInvalidArgument, "uplink lo: the loopback interface cannot be an uplink");
+  if (Status good = check_uplink_name(host.uplink); !good) return good;
+  for (std::size_t i = 0; i < host.standby.size(); ++i) {
+    const std::string& standby = host.standby[i];
+    if (Status good = check_uplink_name(standby); !good) return good;
+    const auto before = std::span(host.standby).first(i);
+    if (standby != host.uplink && std::ranges::find(before, standby) == before.end()) continue;
+    return fail(Errc::kInvalidArgument, fmt::format("uplink {} is named twice", standby));
+  }
+  return {};
 }
 
 Status check_switch(const DistributedSwitch& vds) {
@@ -84,7 +102,11 @@ Status check_switch(const DistributedSwitch& vds) {
                 fmt::format("a switch can have at most {} hosts", kMaxSwitchHosts));
   }
   for (const auto& [host, uplink] : vds.hosts) {
-    if (Status good = check_switch_host({.host = host, .uplink = uplink}); !good) return good;
+    if (Status good = check_switch_host(*member_of(vds, host)); !good) return good;
+  }
+  for (const auto& [host, uplinks] : vds.standby) {
+    if (vds.hosts.contains(host) && !uplinks.empty()) continue;
+    return fail(Errc::kInvalidArgument, "standby uplinks of a host that is not in the switch");
   }
   return {};
 }
@@ -124,17 +146,25 @@ Status check_port_group(const PortGroup& group) {
   }
   if (Status good = check_named("switch", group.vds); !good) return good;
   if (group.vlan <= kMaxVlan) return {};
-  if (group.vlan == kTrunk) return std::unexpected(guest_tagging("4095"));
+  if (group.vlan == kGuestVlans && !group.native_roce) return {};
+  if (group.vlan == kGuestVlans) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("port group {}: VLAN {} (guest VLAN tagging) is only for adapters "
+                            "without RDMA, because the GIDs of a PVRDMA adapter belong to a single "
+                            "VLAN. Create a port group for each VLAN with RDMA",
+                            group.name, kGuestVlans));
+  }
   return fail(
       Errc::kInvalidArgument,
-      fmt::format("VLAN {} is out of range: 1 to {}, or 0 for untagged", group.vlan, kMaxVlan));
+      fmt::format("VLAN {} is out of range: 1 to {}, 0 for untagged, or {} for guest VLAN tagging",
+                  group.vlan, kMaxVlan, kGuestVlans));
 }
 
 Result<std::uint32_t> parse_vlan(std::string_view text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const bool is_range =
       !text.empty() && is_digit(text.front()) && text.find_first_of("-,") != std::string_view::npos;
-  if (text == "trunk" || text == "all" || is_range) return std::unexpected(guest_tagging(text));
+  if (text == "trunk" || text == "all" || is_range) return std::unexpected(not_a_range(text));
   std::uint32_t vlan = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), vlan);
   if (error == std::errc() && end == text.data() + text.size()) return vlan;
@@ -144,11 +174,54 @@ Result<std::uint32_t> parse_vlan(std::string_view text) {
                   kMaxVlan));
 }
 
-std::string no_teaming(const std::vector<std::string>& uplinks) {
-  return fmt::format(
-      "uplinks {}: a host can have only one uplink per switch, since PVRDMA does not support NIC "
-      "teaming. Specify one of them",
-      fmt::join(uplinks, " and "));
+std::vector<std::string> uplinks_of(const SwitchHost& host) {
+  if (host.uplink.empty()) return {};
+  std::vector<std::string> uplinks{host.uplink};
+  uplinks.insert(uplinks.end(), host.standby.begin(), host.standby.end());
+  return uplinks;
+}
+
+std::vector<std::string> uplinks_of(const DistributedSwitch& vds, const std::string& host) {
+  const auto member = member_of(vds, host);
+  return member ? uplinks_of(*member) : std::vector<std::string>();
+}
+
+std::optional<SwitchHost> member_of(const DistributedSwitch& vds, const std::string& host) {
+  const auto member = vds.hosts.find(host);
+  if (member == vds.hosts.end()) return std::nullopt;
+  SwitchHost found{.host = host, .uplink = member->second};
+  if (const auto team = vds.standby.find(host); team != vds.standby.end()) {
+    found.standby = team->second;
+  }
+  return found;
+}
+
+void put_member(DistributedSwitch& vds, const SwitchHost& member) {
+  vds.hosts[member.host] = member.uplink;
+  if (member.standby.empty()) {
+    vds.standby.erase(member.host);
+  } else {
+    vds.standby[member.host] = member.standby;
+  }
+}
+
+bool erase_member(DistributedSwitch& vds, const std::string& host) {
+  vds.standby.erase(host);
+  return vds.hosts.erase(host) != 0;
+}
+
+void erase_other_members(DistributedSwitch& vds, const std::string& host) {
+  std::erase_if(vds.hosts, [&host](const auto& entry) { return entry.first != host; });
+  std::erase_if(vds.standby, [&host](const auto& entry) { return entry.first != host; });
+}
+
+bool rename_member(DistributedSwitch& vds, const std::string& host, const std::string& name) {
+  auto member = member_of(vds, host);
+  if (!member) return false;
+  erase_member(vds, host);
+  member->host = name;
+  put_member(vds, *member);
+  return true;
 }
 
 ApiResult<DistributedSwitch> find_switch(const Network& network, const std::string& name) {
@@ -186,9 +259,7 @@ ApiResult<void> check_new_switch(const Network& network, const DistributedSwitch
                   "Delete a switch first.");
   }
   for (const auto& [host, uplink] : vds.hosts) {
-    if (auto free = check_uplink(network, vds.name, {.host = host, .uplink = uplink}); !free) {
-      return free;
-    }
+    if (auto free = check_uplink(network, vds.name, *member_of(vds, host)); !free) return free;
   }
   return {};
 }
@@ -227,14 +298,16 @@ ApiResult<void> check_uplink(const Network& network, const std::string& vds,
                              const SwitchHost& host) {
   if (host.uplink.empty()) return {};
   for (const auto& [name, other] : network.switches) {
-    const auto member = other.hosts.find(host.host);
-    if (name == vds || member == other.hosts.end() || member->second != host.uplink) continue;
-    return refuse(
-        ApiErrorCode::kInUse,
-        fmt::format("{} of host {} is the uplink of switch {}", host.uplink, host.host, name),
-        fmt::format("Choose another NIC, or clear that uplink first: paravane vds "
-                    "uplink {} none --host {}",
-                    name, host.host));
+    if (name == vds) continue;
+    for (const std::string& taken : uplinks_of(other, host.host)) {
+      const bool is_wanted = taken == host.uplink || std::ranges::count(host.standby, taken) != 0;
+      if (!is_wanted) continue;
+      return refuse(ApiErrorCode::kInUse,
+                    fmt::format("{} of host {} is the uplink of switch {}", taken, host.host, name),
+                    fmt::format("Choose another NIC, or clear that uplink first: paravane vds "
+                                "uplink {} none --host {}",
+                                name, host.host));
+    }
   }
   return {};
 }

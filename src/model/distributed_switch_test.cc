@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "model/segment.h"
+
 namespace paravane::model {
 namespace {
 
@@ -37,7 +39,7 @@ TEST(CheckSwitchHost, RefusesWhatNoHostOrNicIsNamed) {
 TEST(CheckPortGroup, VlansAre0To4094) {
   EXPECT_TRUE(check_port_group({.name = "a", .vds = "lan"}));
   EXPECT_TRUE(check_port_group({.name = "a", .vds = "lan", .vlan = 4094}));
-  EXPECT_FALSE(check_port_group({.name = "a", .vds = "lan", .vlan = 4095}));
+  EXPECT_FALSE(check_port_group({.name = "a", .vds = "lan", .vlan = 4096}));
   EXPECT_FALSE(check_port_group({.name = "A", .vds = "lan"}));
   EXPECT_FALSE(check_port_group({.name = "a", .vds = ""}));
   EXPECT_FALSE(check_port_group({.name = "none", .vds = "lan"}));
@@ -113,23 +115,91 @@ TEST(Vlan, IsOneNumber) {
   }
 }
 
-TEST(Vlan, OfAGuestsOwnTagsIsRefusedWithWhy) {
+TEST(Vlan, OfAGuestsOwnTagsIs4095) {
   for (const char* trunk : {"trunk", "all", "1-100", "10,20"}) {
     const auto refused = parse_vlan(trunk);
     ASSERT_FALSE(refused) << trunk;
-    EXPECT_THAT(refused.error().message, testing::HasSubstr("guest VLAN tagging is not supported"));
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("or 4095 for guest VLAN tagging"));
   }
-  const auto all = check_port_group({.name = "a", .vds = "b", .vlan = 4095});
-  ASSERT_FALSE(all);
-  EXPECT_THAT(all.error().message, testing::HasSubstr("guest VLAN tagging is not supported"));
+  EXPECT_EQ(*parse_vlan("4095"), kGuestVlans);
+  EXPECT_TRUE(check_port_group({.name = "a", .vds = "b", .vlan = 4095}));
+  const auto roce = check_port_group({.name = "a", .vds = "b", .vlan = 4095, .native_roce = true});
+  ASSERT_FALSE(roce);
+  EXPECT_THAT(roce.error().message, testing::HasSubstr("only for adapters without RDMA"));
+  EXPECT_FALSE(check_port_group({.name = "a", .vds = "b", .vlan = 4096}));
 }
 
-TEST(Uplink, IsOneNic) {
+TEST(Segment, VmsThatTagTheirFramesAreInNone) {
+  const Network network{
+      .switches = {{"lan", {.name = "lan"}}},
+      .port_groups = {{"a", {.name = "a", .vds = "lan", .vlan = 10}},
+                      {"guests", {.name = "guests", .vds = "lan", .vlan = 4095}}}};
+  EXPECT_TRUE(segment_number(network, "a"));
+  EXPECT_EQ(segment_number(network, "guests"), std::nullopt);
+  EXPECT_EQ(segment_number(network, "none"), std::nullopt);
+}
+
+TEST(Uplink, OfATeamHasANameOfItsOwn) {
   const auto refused = check_switch_host({.host = "h1", .uplink = "vmnic2,vmnic3"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              testing::AllOf(testing::HasSubstr("vmnic2 and vmnic3"),
-                             testing::HasSubstr("does not support NIC teaming")));
+              testing::HasSubstr("Name each uplink of a team separately, the active one first: "
+                                 "--uplink vmnic2 --uplink vmnic3"));
+}
+
+TEST(Team, HasAnUplinkAndEachOnce) {
+  EXPECT_TRUE(check_switch_host({.host = "h1", .uplink = "a", .standby = {"b", "c"}}));
+  for (const SwitchHost& bad : {SwitchHost{.host = "h1", .standby = {"b"}},
+                                SwitchHost{.host = "h1", .uplink = "a", .standby = {"a"}},
+                                SwitchHost{.host = "h1", .uplink = "a", .standby = {"b", "b"}},
+                                SwitchHost{.host = "h1", .uplink = "a", .standby = {""}},
+                                SwitchHost{.host = "h1", .uplink = "a", .standby = {"lo"}},
+                                SwitchHost{.host = "h1", .uplink = "a", .standby = {"b,c"}}}) {
+    EXPECT_FALSE(check_switch_host(bad)) << bad.uplink << " " << bad.standby.front();
+  }
+  SwitchHost most{.host = "h1", .uplink = "a"};
+  while (most.standby.size() + 1 < kMaxTeam)
+    most.standby.push_back("b" + std::to_string(most.standby.size()));
+  EXPECT_TRUE(check_switch_host(most));
+  most.standby.push_back("c");
+  EXPECT_FALSE(check_switch_host(most));
+}
+
+TEST(Team, BelongsToAMember) {
+  DistributedSwitch vds{.name = "lan"};
+  put_member(vds, {.host = "h1", .uplink = "a", .standby = {"b"}});
+  put_member(vds, {.host = "h2", .uplink = "a", .standby = {"c"}});
+  EXPECT_TRUE(check_switch(vds));
+  EXPECT_EQ(uplinks_of(vds, "h1"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(uplinks_of(vds, "h3"), std::vector<std::string>{});
+  EXPECT_TRUE(rename_member(vds, "h1", "h3"));
+  EXPECT_EQ(member_of(vds, "h1"), std::nullopt);
+  EXPECT_EQ(member_of(vds, "h3"), (SwitchHost{.host = "h3", .uplink = "a", .standby = {"b"}}));
+  erase_other_members(vds, "h3");
+  EXPECT_EQ(vds,
+            (DistributedSwitch{.name = "lan", .hosts = {{"h3", "a"}}, .standby = {{"h3", {"b"}}}}));
+  put_member(vds, {.host = "h3", .uplink = "b"});
+  EXPECT_EQ(vds.standby.size(), 0U);
+  EXPECT_TRUE(erase_member(vds, "h3"));
+  EXPECT_FALSE(erase_member(vds, "h3"));
+  EXPECT_FALSE(rename_member(vds, "h3", "h4"));
+  vds.standby["h4"] = {"b"};
+  EXPECT_FALSE(check_switch(vds));
+}
+
+TEST(Team, HasNoUplinkOfAnotherSwitch) {
+  Network network;
+  network.switches["lan"] = {.name = "lan", .hosts = {{"h1", "a"}}, .standby = {{"h1", {"b"}}}};
+  network.switches["dmz"] = {.name = "dmz", .hosts = {{"h1", "c"}}};
+  for (const SwitchHost& taken :
+       {SwitchHost{.host = "h1", .uplink = "b"}, SwitchHost{.host = "h1", .uplink = "a"},
+        SwitchHost{.host = "h1", .uplink = "c", .standby = {"b"}}}) {
+    const auto refused = check_uplink(network, "dmz", taken);
+    ASSERT_FALSE(refused) << taken.uplink;
+    EXPECT_EQ(refused.error().code, ApiErrorCode::kInUse);
+  }
+  EXPECT_TRUE(check_uplink(network, "dmz", {.host = "h2", .uplink = "b"}));
+  EXPECT_TRUE(check_uplink(network, "lan", {.host = "h1", .uplink = "b", .standby = {"a"}}));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct IbDevice {
   std::uint32_t mtu;         // bytes of a packet's payload
   std::uint32_t partitions;  // guide, 4.4.2.4
   bool can_be_ethernet;      // VPI: the type of a port can be chosen
+  bool is_connectx;          // not: InfiniHost III
 };
 
 std::span<const IbDevice> ib_devices();

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "model/distributed_switch.h"
 #include "model/ib_device.h"
 #include "model/stable_hash.h"
 
@@ -23,6 +24,21 @@ constexpr std::array<std::pair<IbPortState, std::string_view>, 5> kIbStates = {{
 
 bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
+Status check_ethernet(const IbAdapter& adapter) {
+  const IbDevice device = *find_ib_device(adapter.device);
+  for (const auto& [port, nic] : adapter.ethernet) {
+    if (port < 1 || port > device.ports)
+      return fail(Errc::kInvalidArgument, adapter.device + " has no port " + std::to_string(port) +
+                                              ", so it stands for no NIC");
+    if (!device.can_be_ethernet)
+      return fail(Errc::kInvalidArgument,
+                  "ports of " + adapter.device + " cannot be Ethernet: it is not capable of VPI");
+    if (Status good = check_interface_name(nic); !good)
+      return fail(Errc::kInvalidArgument, "NIC '" + nic + "': " + good.error().message);
+  }
+  return {};
 }
 
 }  // namespace
@@ -48,7 +64,7 @@ Status check_ib_adapter(const IbAdapter& adapter) {
   if (adapter.bus > kMaxPciBus)
     return fail(Errc::kInvalidArgument,
                 "a PCI bus has a number from 0 to 255: " + std::to_string(adapter.bus));
-  return {};
+  return check_ethernet(adapter);
 }
 
 std::uint64_t ib_guid_for_name(std::string_view name, unsigned attempt) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/ib_port_type.h"
 #include "model/mac_address.h"
 
 namespace paravane::model {
@@ -27,6 +28,8 @@ struct IbAdapter {
   std::string name{};     // "mlx4_0"
   std::string device{};   // "MT26428": a model of table 2 of the guide
   std::uint32_t bus = 0;  // number of its PCI bus, which module parameters name it by
+  // By port: the NIC of the host ("eth1") that the port stands for while its type is Ethernet.
+  std::map<std::uint32_t, std::string> ethernet{};
 
   friend bool operator==(const IbAdapter&, const IbAdapter&) = default;
 };
@@ -34,7 +37,8 @@ struct IbAdapter {
 // At most 19 characters, as libibumad has room for: letters, digits, '_' and '-', a letter first.
 // Errors: kInvalidArgument.
 Status check_ib_adapter_name(std::string_view name);
-// Errors: kInvalidArgument, with the device's name and the names that exist.
+// Errors: kInvalidArgument: with the device's name and the names that exist; a NIC of a port that
+// the device does not have, or whose name Linux would not take.
 Status check_ib_adapter(const IbAdapter& adapter);
 
 // The GUID of a node, derived from a name: locally administered, with room for the numbers of its
@@ -49,6 +53,8 @@ std::optional<IbPortState> parse_ib_port_state(std::string_view text);
 
 struct IbPort {
   std::uint32_t number = 0;
+  IbPortType type = IbPortType::kInfiniband;
+  std::string nic{};  // of type Ethernet: the NIC that it stands for; empty: none was given
   std::uint64_t guid = 0;
   IbPortState state = IbPortState::kUnknown;
   std::uint32_t rate_gbps = 0;              // of the link, or what it could have
@@ -68,6 +74,7 @@ struct IbAdapterStatus {
   std::string description{};  // "ConnectX IB QDR, PCIe 2.0 5.0GT/s"
   std::uint64_t guid = 0;     // of the node
   std::vector<IbPort> ports{};
+  std::string problem{};  // why it was not made, and has no ports; empty: it was
 
   friend bool operator==(const IbAdapterStatus&, const IbAdapterStatus&) = default;
 };
@@ -82,12 +89,13 @@ struct IbUplinkPartition {
   friend bool operator==(const IbUplinkPartition&, const IbUplinkPartition&) = default;
 };
 
-// A port as the uplink NIC of a distributed switch.
+// An uplink NIC of a distributed switch that a port makes: one of several (ipoib_uplink_num).
 struct IbUplink {
   std::string name{};     // "vmnic32"
   std::string adapter{};  // "mlx4_0"
   std::string device{};   // "MT26428"
   std::uint32_t port = 0;
+  bool has_net_queue = false;
   MacAddress mac{};             // derived from the port's GUID; no frame carries it
   std::uint32_t rate_gbps = 0;  // of the link; 0: it is down
   std::string vds{};            // whose uplink it is; empty: of no switch
@@ -111,8 +119,21 @@ struct IbLink {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_bytes = 0;
   std::uint64_t dropped = 0;  // without a way, against a partition, to a link that is down or full
+  // Of `dropped`: management from where none is taken.
+  std::uint64_t management_dropped = 0;
+  bool refuses_manager = false;  // some of it came within the last minute; not told by the API
+  // Of a cable: why it is down, or what does not pass, and what to do; empty: all is well.
+  std::string problem{};
 
   friend bool operator==(const IbLink&, const IbLink&) = default;
+};
+
+// A host whose subnet manager is heard on this host.
+struct IbManager {
+  std::string host{};
+  std::string problem{};  // why nothing can be heard from there; empty: it can
+
+  friend bool operator==(const IbManager&, const IbManager&) = default;
 };
 
 struct IbFabric {
@@ -121,6 +142,7 @@ struct IbFabric {
   std::uint32_t switch_lid = 0;
   std::uint32_t sm_lid = 0;
   std::vector<IbLink> links{};
+  std::string umad_socket{};  // of the daemon, for programs that use libibumad; empty: not known
 
   friend bool operator==(const IbFabric&, const IbFabric&) = default;
 };

@@ -49,6 +49,11 @@ std::string uplink_tap_name(std::string_view uplink, std::uint32_t vlan) {
   return vlan == 0 ? std::string(uplink) : fmt::format("{}+{}", uplink, vlan);
 }
 
+// No switch's name begins with '+'.
+std::string parking_bridge_name(std::string_view port) {
+  return shorten("pvs-", fmt::format("+{}", port));
+}
+
 std::string bridge_name(std::string_view vds) {
   return shorten("pvs-", vds);
 }

@@ -23,6 +23,8 @@ std::string filling_end_name(std::string_view vm, std::uint32_t adapter = 1);
 // The side of a VMkernel interface that is attached to a bridge: "vmk1-port".
 std::string vmknic_port_name(std::string_view vmknic);
 
+// The bridge on which the port of a team's uplink stands by: "pvs-+eth2".
+std::string parking_bridge_name(std::string_view port);
 // A tap of an IPoIB uplink: "vmnic32+10" for the frames of VLAN 10, and "vmnic32" for those without
 // a tag or, if one tap carries all VLANs, for all.
 std::string uplink_tap_name(std::string_view uplink, std::uint32_t vlan);

@@ -18,7 +18,7 @@ std::uint64_t hash(std::string_view text) {
 
 std::optional<std::uint64_t> segment_number(const Network& network, const std::string& port_group) {
   const auto group = network.port_groups.find(port_group);
-  if (group == network.port_groups.end()) return std::nullopt;
+  if (group == network.port_groups.end() || group->second.vlan == kGuestVlans) return std::nullopt;
   // A name has no slash.
   return hash(group->second.vds + "/" + std::to_string(group->second.vlan));
 }

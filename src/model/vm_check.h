@@ -12,6 +12,7 @@
 #include "model/check_row.h"
 #include "model/cluster.h"
 #include "model/distributed_switch.h"
+#include "model/infiniband.h"
 #include "model/machine.h"
 #include "model/vm.h"
 #include "model/vmkernel.h"
@@ -24,6 +25,7 @@ struct VmCheckFacts {
   std::vector<SwitchStatus> switches{};
   std::vector<PortGroup> port_groups{};
   Machine machine{};  // empty: the hardware is unknown
+  std::vector<IbUplink> ib_uplinks{};
   VmkernelConfiguration configuration{};
   ClusterStatus cluster{};  // `member` false: there is none
 };

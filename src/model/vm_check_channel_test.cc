@@ -72,6 +72,25 @@ TEST_F(VmCheckChannel, AnIpoibUplinkIsNoNicThatIsMissed) {
   EXPECT_EQ(row(check), good(check, "vmnic32 is an IPoIB uplink"));
 }
 
+TEST_F(VmCheckChannel, AnIpoibUplinkHasALinkAndItsPartitions) {
+  const std::string check = "Switch lan: uplink";
+  facts_.switches[0].spec.hosts["h1"] = "vmnic32";
+  IbUplink& uplink = facts_.ib_uplinks.emplace_back(IbUplink{.name = "vmnic32"});
+  uplink.problem = "the link is down";
+  // Also of a host that is alone, whose switches it joins.
+  for (const bool in_cluster : {true, false}) {
+    facts_.cluster.member = in_cluster;
+    EXPECT_EQ(row(check), failed(check, "vmnic32 has no link: the link is down",
+                                 "paravane infiniband uplink list"));
+  }
+  uplink.rate_gbps = 40;
+  uplink.problem.clear();
+  EXPECT_EQ(row(check), good(check, "vmnic32 is up, 40000 Mbit/s"));
+  uplink.partitions = {{.vlan = 10, .problem = "VLAN 10: this port has no such partition"}};
+  EXPECT_EQ(row(check), warning(check, "vmnic32: VLAN 10: this port has no such partition",
+                                "paravane infiniband uplink list"));
+}
+
 TEST_F(VmCheckChannel, AnUplinksRdmaDeviceIsShownWithItsUse) {
   const std::string check = "Switch lan: RDMA device";
   EXPECT_EQ(row(check), good(check, "none on the uplink: traffic to other hosts uses TCP"));

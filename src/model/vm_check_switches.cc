@@ -24,8 +24,8 @@ std::string usable_nic(const VmCheckFacts& facts) {
   std::string best;
   for (const PhysicalNic& nic : facts.machine.nics) {
     const bool used = std::ranges::any_of(facts.switches, [&](const SwitchStatus& vds) {
-      const auto member = vds.spec.hosts.find(facts.host);
-      return member != vds.spec.hosts.end() && member->second == nic.linux_name;
+      const std::vector<std::string> uplinks = uplinks_of(vds.spec, facts.host);
+      return std::ranges::find(uplinks, nic.linux_name) != uplinks.end();
     });
     const bool management = std::ranges::any_of(
         facts.configuration.vmknics,
@@ -53,13 +53,30 @@ void check_problems(const SwitchStatus& vds, CheckRows& rows) {
   }
 }
 
+// Frames of its partitions pass it, where it has a link.
+void check_ipoib_uplink(const VmCheckFacts& facts, const std::string& check,
+                        const std::string& uplink, CheckRows& rows) {
+  constexpr const char* kList = "paravane infiniband uplink list";
+  const auto known = std::ranges::find(facts.ib_uplinks, uplink, &IbUplink::name);
+  // One that this host does not have is a problem of the switch.
+  if (known == facts.ib_uplinks.end()) return rows.ok(check, uplink + " is an IPoIB uplink");
+  if (known->rate_gbps == 0) {
+    const std::string why = known->problem.empty() ? "" : ": " + known->problem;
+    return rows.fail(check, uplink + " has no link" + why, kList);
+  }
+  for (const IbUplinkPartition& partition : known->partitions) {
+    if (!partition.problem.empty())
+      return rows.warn(check, fmt::format("{}: {}", uplink, partition.problem), kList);
+  }
+  rows.ok(check, fmt::format("{} is up, {} Mbit/s", uplink, known->rate_gbps * 1000));
+}
+
 void check_nic(const VmCheckFacts& facts, const SwitchStatus& vds, const std::string& uplink,
                CheckRows& rows) {
   const std::string check = row(vds, "uplink");
   const PhysicalNic* nic = find_nic(facts, uplink);
   if (nic == nullptr) {
-    // One that this host does not have is a problem of the switch.
-    if (is_ipoib_uplink_name(uplink)) return rows.ok(check, uplink + " is an IPoIB uplink");
+    if (is_ipoib_uplink_name(uplink)) return check_ipoib_uplink(facts, check, uplink, rows);
     if (facts.machine.nics.empty()) return rows.ok(check, uplink);
     return rows.fail(check, fmt::format("this host has no NIC {}", uplink),
                      uplink_cure(facts, vds));
@@ -119,9 +136,12 @@ void check_device(const VmCheckFacts& facts, const SwitchStatus& vds, const std:
 }
 
 void check_uplink(const VmCheckFacts& facts, const SwitchStatus& vds, CheckRows& rows) {
-  const std::string uplink = vds.spec.hosts.at(facts.host);
+  // Of a team, the one that carries the frames.
+  const std::string uplink = vds.active.empty() ? vds.spec.hosts.at(facts.host) : vds.active;
   const std::string check = row(vds, "uplink");
   const bool is_alone = !facts.cluster.member || vds.spec.hosts.size() == 1;
+  // It leads to other switches of its subnet, also of this host.
+  if (is_alone && is_ipoib_uplink_name(uplink)) return check_nic(facts, vds, uplink, rows);
   if (is_alone && reaches_native_endpoints(facts, vds.spec.name)) {
     if (!uplink.empty()) return check_nic(facts, vds, uplink, rows);
     return rows.ok(check, "none: native endpoints on this host's bridge only");

@@ -184,6 +184,9 @@ TEST(ConfigFile, InstalledFileHoldsTheDefaults) {
   EXPECT_EQ(installed->vfio_user.group, "kvm");  // of paravane.sysusers
   EXPECT_EQ(installed->vfio_user.max_vms, built_in.vfio_user.max_vms);
   EXPECT_EQ(installed->vfio_user.max_guest_memory, built_in.vfio_user.max_guest_memory);
+  EXPECT_EQ(installed->infiniband.umad_socket, built_in.infiniband.umad_socket);
+  EXPECT_EQ(installed->infiniband.mode, built_in.infiniband.mode);
+  EXPECT_EQ(installed->infiniband.group, "paravane-sm");  // of paravane.sysusers
   EXPECT_EQ(installed->host.name, built_in.host.name);
   EXPECT_EQ(installed->network.uplinks, built_in.network.uplinks);
   EXPECT_EQ(installed->network.uso_uplinks, built_in.network.uso_uplinks);

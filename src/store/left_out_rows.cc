@@ -26,6 +26,8 @@ constexpr std::array kKinds = {
          "remove the interface with: paravane network ip interface remove -i {}"},
     Kind{"document/ib_adapter", "InfiniBand adapter",
          "remove the adapter with: paravane infiniband adapter remove {}"},
+    Kind{"document/ib_module", "InfiniBand module",
+         "set the module again with: paravane infiniband module set {}"},
     Kind{"document/setting", "setting",
          "change the setting with: paravane system settings advanced set -o {} (-i or -s with a "
          "value)"},
