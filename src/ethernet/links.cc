@@ -8,6 +8,7 @@
 #include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/ip.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <netlink/attr.h>
@@ -28,6 +29,8 @@ namespace {
 constexpr std::uint32_t kNever = 8;   // arp_ignore
 constexpr std::uint32_t kStrict = 1;  // rp_filter: only from where the answer would go, which
                                       // is never to an interface without an address
+
+constexpr std::size_t kMostAddresses = 4096;  // that are told of a bridge
 
 std::string text_of(const nlattr* attribute) {
   if (attribute == nullptr) return {};
@@ -222,6 +225,35 @@ Result<std::map<int, PortVlans>> Links::port_vlans() {
   return vlans;
 }
 
+Result<std::vector<BridgeAddress>> Links::bridge_addresses(int bridge) {
+  const auto answer = socket_->ask([bridge] {
+    Message question(RTM_GETNEIGH, NLM_F_DUMP, AF_BRIDGE, 0);
+    question.u32(IFLA_MASTER, static_cast<std::uint32_t>(bridge));
+    return question;
+  });
+  if (!answer) return std::unexpected(answer.error());
+  std::vector<BridgeAddress> addresses;
+  for (nlmsghdr* header : *answer) {
+    std::array<nlattr*, NDA_MAX + 1> parts{};
+    if (header->nlmsg_type != RTM_NEWNEIGH || addresses.size() >= kMostAddresses ||
+        nlmsg_parse(header, sizeof(ndmsg), parts.data(), NDA_MAX, nullptr) < 0) {
+      continue;
+    }
+    const auto* info = static_cast<const ndmsg*>(nlmsg_data(header));
+    const nlattr* mac = parts[NDA_LLADDR];
+    // A port's own address is permanent.
+    if ((info->ndm_state & NUD_PERMANENT) != 0 || mac == nullptr || nla_len(mac) != 6) continue;
+    if (u32_of(parts[NDA_MASTER], 0) != static_cast<std::uint32_t>(bridge)) continue;
+    BridgeAddress& address = addresses.emplace_back();
+    std::memcpy(address.mac.data(), nla_data(mac), address.mac.size());
+    if (parts[NDA_VLAN] != nullptr && nla_len(parts[NDA_VLAN]) >= 2) {
+      address.vlan = nla_get_u16(parts[NDA_VLAN]);
+    }
+    address.port = info->ndm_ifindex;
+  }
+  return addresses;
+}
+
 Status Links::add_bridge(const std::string& name, bool vlan_aware) {
   Message message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, AF_UNSPEC, 0);
   message.text(IFLA_IFNAME, name);
@@ -278,6 +310,10 @@ Status Links::set_queue_length(int index, std::uint32_t frames) {
 
 Status Links::set_up(int index) {
   return socket_->send(Message(RTM_NEWLINK, 0, AF_UNSPEC, index, IFF_UP));
+}
+
+Status Links::set_down(int index) {
+  return socket_->send(Message::to_switch_off(index));
 }
 
 Status Links::add_address(int index, const Ipv4Interface& address) {

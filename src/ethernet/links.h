@@ -50,6 +50,15 @@ struct PortVlans {
   friend bool operator==(const PortVlans&, const PortVlans&) = default;
 };
 
+// A MAC address that a bridge has learned.
+struct BridgeAddress {
+  std::array<std::uint8_t, 6> mac{};
+  std::uint16_t vlan = 0;  // 0: of a bridge without VLANs
+  int port = 0;            // the interface behind which it is
+
+  friend bool operator==(const BridgeAddress&, const BridgeAddress&) = default;
+};
+
 // An interface that has an address.
 struct Holder {
   Link link;
@@ -75,6 +84,9 @@ class Links {
   // The VLANs of every port of every bridge, by the index of the port.
   Result<std::map<int, PortVlans>> port_vlans();
 
+  // The MAC addresses that a bridge has learned, without those of its own ports. Up to a limit.
+  Result<std::vector<BridgeAddress>> bridge_addresses(int bridge);
+
   // Creates a bridge that is down and has no ports. If the kernel's bridges cannot filter VLANs, it
   // refuses `vlan_aware` or ignores it, so check Link::filters_vlans afterwards.
   Status add_bridge(const std::string& name, bool vlan_aware);
@@ -89,6 +101,7 @@ class Links {
   Status set_mtu(int index, std::uint32_t mtu);
   Status set_queue_length(int index, std::uint32_t frames);
   Status set_up(int index);
+  Status set_down(int index);
   Status add_address(int index, const Ipv4Interface& address);
   Status remove_address(int index, const Ipv4Interface& address);
   // Prevents the kernel from giving the interface an IPv6 address of its own, so this host sends

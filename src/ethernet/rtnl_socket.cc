@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <linux/dcbnl.h>
+#include <linux/if.h>
 #include <netlink/attr.h>
 #include <netlink/errno.h>
 #include <netlink/handlers.h>
@@ -39,6 +40,13 @@ Message::Message(int type, int flags, const void* header, std::size_t size)
 
 Message::Message(int type, int flags, std::uint8_t family, int index, unsigned up)
     : Message(type, flags, std::data(link_header(family, index, up)), sizeof(ifinfomsg)) {}
+
+Message Message::to_switch_off(int index) {
+  ifinfomsg header{};
+  header.ifi_index = index;
+  header.ifi_change = IFF_UP;
+  return {RTM_NEWLINK, 0, &header, sizeof header};
+}
 
 Message Message::of_address(int type, int flags, int index, std::uint8_t prefix) {
   ifaddrmsg header{};

@@ -32,6 +32,8 @@ class Message {
  public:
   // `up`: the flags of the interface to set.
   Message(int type, int flags, std::uint8_t family, int index, unsigned up = 0);
+  // A change that switches the interface off.
+  static Message to_switch_off(int index);
   // A message about an IPv4 address of an interface.
   static Message of_address(int type, int flags, int index, std::uint8_t prefix);
   // A question about Data Center Bridging: DCB_CMD_* of <linux/dcbnl.h>.

@@ -19,6 +19,7 @@
 
 #include "base/ipv4_interface.h"
 #include "base/result.h"
+#include "ethernet/known_nics.h"
 #include "ethernet/link_news.h"
 #include "ethernet/tap.h"
 
@@ -29,6 +30,8 @@ struct WantedBridge {
   std::string label;  // follows the mark in its alias
   std::uint32_t mtu = 1500;
   bool vlan_aware = false;
+  // It stays down, so that nothing passes it: for a port that stands by (WantedTeam).
+  bool is_parking = false;
 
   friend bool operator==(const WantedBridge&, const WantedBridge&) = default;
 };
@@ -42,8 +45,28 @@ struct WantedPort {
   std::string label{};                  // of a tap
   // Of a tap: only root may open it, whatever WantedLinks::tap_access says.
   bool is_for_root = false;
+  // Of a team: the bridge on which it is while it stands by, which no other port shares.
+  std::string parking{};
 
   friend bool operator==(const WantedPort&, const WantedPort&) = default;
+};
+
+// Uplinks of which one at a time is on its bridges: as choose_uplink() chooses. The ports of the
+// others are on their parking bridges, which are down, so that no frame passes them, even after
+// this program has ended: the kernel itself lets frames pass a port of a bridge without spanning
+// tree as soon as the port has a link.
+struct WantedTeam {
+  struct Member {
+    std::string name;                // of the uplink
+    std::vector<std::string> ports;  // among WantedLinks::uplinks or taps
+
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+  std::string name;             // of the switch
+  std::vector<Member> members;  // in failover order
+  std::string last{};           // the uplink that carried the frames last; empty: it is not known
+
+  friend bool operator==(const WantedTeam&, const WantedTeam&) = default;
 };
 
 // An interface of this host that is connected to a bridge. It is one end of a pair of interfaces,
@@ -57,15 +80,6 @@ struct WantedOwn {
   friend bool operator==(const WantedOwn&, const WantedOwn&) = default;
 };
 
-// The properties by which a NIC is recognized after it was renamed.
-struct NicIdentity {
-  int index = 0;  // the kernel's index, valid until the NIC disappears
-  std::string kind;
-  std::string mac;
-  std::string own_mac;  // stays the same after the NIC returns; empty: it has none
-};
-using KnownNics = std::map<std::string, NicIdentity, std::less<>>;  // by the requested name
-
 struct WantedLinks {
   std::vector<WantedBridge> bridges;
   std::vector<WantedPort> taps;
@@ -73,6 +87,9 @@ struct WantedLinks {
   std::vector<WantedPort> uplinks;  // NICs that this function may use
   std::vector<std::string> given;   // all NICs that it may use, and so may disconnect
   TapAccess tap_access;
+  std::vector<WantedTeam> teams{};
+  // Uplinks of no team, of which is told when they have no link.
+  std::vector<WantedTeam::Member> alone{};
   KnownNics known{};  // uplinks as they were last seen under their names
 };
 
@@ -82,6 +99,7 @@ struct LinkProblem {
   std::string link;
   std::string text;
   bool foreign = false;  // another program created an interface of this name
+  bool no_link = false;  // of an uplink: it is as it should be, but not connected
 };
 
 // A description of a change to a link, such as "it was down: brought up".
@@ -90,9 +108,20 @@ struct LinkChange {
   std::string text;
 };
 
+// Another uplink of a team carries the frames from now on.
+struct Takeover {
+  std::string team;
+  std::string from;
+  std::string to;
+
+  friend bool operator==(const Takeover&, const Takeover&) = default;
+};
+
 struct MadeLinks {
   std::vector<LinkProblem> problems;
   std::vector<LinkChange> changes;
+  std::map<std::string, std::string> active{};  // the uplink that carries the frames, by team
+  std::vector<Takeover> takeovers{};
   KnownNics known;   // of the uplinks, for the next call
   LinkFilter about;  // interfaces whose changes require another call
 };

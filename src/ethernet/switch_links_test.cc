@@ -6,53 +6,16 @@
 #include <fstream>
 #include <string>
 
-#include "testing/own_network.h"
+#include "ethernet/no_news_test.h"
+#include "ethernet/switch_links_test.h"
 
 namespace paravane::ethernet {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-class SwitchLinksTest : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(network_.made()) << "needs root";
-    ASSERT_TRUE(network_.ip("link add nic type veth peer name far"));
-    wanted_.bridges = {{.name = "pvs-lan", .label = "lan"}};
-    wanted_.taps = {{.name = "pv-db1", .bridge = "pvs-lan", .label = "db1"}};
-    wanted_.given = {"nic"};
-  }
-  std::vector<LinkProblem> make(const std::string& mark = "paravane:1:") {
-    auto made = make_links(mark, wanted_);
-    EXPECT_TRUE(made) << made.error().message;
-    if (!made) return {};
-    made_ = std::move(*made);
-    wanted_.known = made_.known;
-    return made_.problems;
-  }
-  // What was done at the last time, as "link: what".
-  std::vector<std::string> changes() const {
-    std::vector<std::string> texts;
-    for (const LinkChange& change : made_.changes)
-      texts.push_back(change.link + ": " + change.text);
-    return texts;
-  }
-  void want_uplink() { wanted_.uplinks = {{.name = "nic", .bridge = "pvs-lan"}}; }
-  static auto problem(const std::string& link, const std::string& text) {
-    return AllOf(Field(&LinkProblem::link, link), Field(&LinkProblem::text, HasSubstr(text)));
-  }
-  bool is_on(const std::string& port, const std::string& bridge) const {
-    return network_.ip_shows("link show dev " + port, "master " + bridge + " ");
-  }
-
-  OwnNetwork network_;
-  WantedLinks wanted_;
-  MadeLinks made_;
-};
 
 TEST_F(SwitchLinksTest, MakesWhatIsWantedOnce) {
   want_uplink();
@@ -85,6 +48,22 @@ TEST_F(SwitchLinksTest, ATapThatIsForRootIsNoGroups) {
   EXPECT_THAT(changes(), ElementsAre("vmnic32: it was missing and was created again"));
 }
 
+TEST_F(SwitchLinksTest, ALoneUplinkWithoutALinkIsTold) {
+  want_uplink();
+  wanted_.taps.push_back({.name = "vmnic32", .bridge = "pvs-lan", .label = "uplink:vmnic32"});
+  wanted_.alone = {{.name = "nic", .ports = {"nic"}},
+                   {.name = "vmnic32", .ports = {"vmnic32"}},
+                   {.name = "gone", .ports = {"gone"}}};
+  // Down until now, they have no link yet.
+  EXPECT_THAT(make(), IsEmpty());
+  EXPECT_THAT(make(),
+              ElementsAre(problem("nic", "it has no link"), problem("vmnic32", "it has no link")));
+  for (const LinkProblem& one : made_.problems) EXPECT_TRUE(one.no_link);
+  EXPECT_TRUE(is_on("nic", "pvs-lan"));
+  ASSERT_TRUE(network_.ip("link set up dev far"));
+  EXPECT_THAT(make(), ElementsAre(problem("vmnic32", "it has no link")));
+}
+
 // Who follows the interfaces would look again for ever.
 TEST_F(SwitchLinksTest, TouchesNothingThatIsAsItIsWanted) {
   wanted_.bridges[0].vlan_aware = *bridges_filter_vlans("paravane:1:");
@@ -100,11 +79,10 @@ TEST_F(SwitchLinksTest, TouchesNothingThatIsAsItIsWanted) {
   ASSERT_TRUE(news);
   make();  // now that links have come up
   EXPECT_THAT(changes(), IsEmpty());
-  LinkFilter anything{.strangers = true, .addresses = true};
-  news->take(anything);
-  make();
-  EXPECT_THAT(changes(), IsEmpty());
-  EXPECT_FALSE(news->take(anything));
+  EXPECT_TRUE(causes_no_news(*news, [this] {
+    make();
+    EXPECT_THAT(changes(), IsEmpty());
+  }));
 }
 
 TEST_F(SwitchLinksTest, TellsWhatItHasMended) {

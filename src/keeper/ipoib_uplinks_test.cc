@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "ethernet/offload_tap.h"
 #include "ethernet/tap.h"
 #include "testing/own_network.h"
 
@@ -79,6 +80,32 @@ TEST_F(IpoibUplinksTest, AreOpenedAgainWhenTheEngineWantsThemAnewOrOtherwise) {
   taps_[0].mtu = 1500;
   EXPECT_THAT(open(), ElementsAre("vmnic32"));
   EXPECT_EQ(opened_[0].wanted.mtu, 1500u);
+}
+
+// Two restarts of the adapters, one right after the other: the engine has not closed the tap of the
+// first yet, or it is under way to it.
+TEST_F(IpoibUplinksTest, OneThatTheEngineIsAboutToCloseIsNoProblemYet) {
+  open();
+  std::vector<OpenedUplinkTap> engine = std::move(opened_);
+  for (const std::uint32_t making : {4u, 5u}) {
+    for (UplinkTap& tap : taps_) tap.making = making;
+    EXPECT_THAT(open(), IsEmpty());
+    EXPECT_THAT(report_.switches[1].problems, IsEmpty()) << making;
+  }
+  EXPECT_THAT(open(), IsEmpty());
+  EXPECT_THAT(report_.switches[1].problems,
+              ElementsAre(HasSubstr("vmnic32: cannot open the tap"),
+                          HasSubstr("vmnic32+10: cannot open the tap")));
+  engine.clear();
+  EXPECT_THAT(open(), SizeIs(2));
+  EXPECT_THAT(report_.switches[1].problems, IsEmpty());
+}
+
+TEST_F(IpoibUplinksTest, OneThatAnotherProgramHasIsAProblemAtOnce) {
+  const auto other = ethernet::open_frame_tap("vmnic32");
+  ASSERT_TRUE(other);
+  EXPECT_THAT(open(), ElementsAre("vmnic32+10"));
+  EXPECT_THAT(report_.switches[1].problems, ElementsAre(HasSubstr("vmnic32: cannot open the tap")));
 }
 
 TEST_F(IpoibUplinksTest, AreOpenedAgainWhenTheirInterfaceWasReplaced) {

@@ -8,13 +8,21 @@
 // the VLANs of all port groups with their tags. Otherwise, a switch is one bridge per VLAN, and the
 // uplink belongs to the bridge of the untagged VLAN.
 //
+// VMs that tag their frames themselves (VLAN 4095) have a bridge of their own, which filters
+// nothing. An IPoIB uplink has a tap there, too, whose user brings their VLANs together with the
+// others.
+//
 // An IPoIB uplink consists of taps that SwitchBuilder creates: one for a bridge that filters VLANs,
 // and otherwise one for each VLAN's bridge.
+//
+// An uplink and its standby uplinks are a team, of which one at a time is on the switch's bridges;
+// the ports of the others are on bridges of their own, which are down.
 //
 // One thread.
 
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,8 +83,9 @@ class SwitchBuilder final : public LocalSwitches {
   std::optional<bool> vlan_aware_;  // once it is known
   std::vector<Ipv4Interface> addresses_;
   ethernet::LinkFilter about_;
-  ethernet::WantedLinks last_;  // of the last time that all could be seen
-  bool made_before_ = false;    // and whether there was one
+  std::map<std::string, std::string> active_;  // the uplink that carries the frames, by team
+  ethernet::WantedLinks last_;                 // of the last time that all could be seen
+  bool made_before_ = false;                   // and whether there was one
 };
 
 // A mark such as "paravane:1f3a99c0:", derived from the state directory. Two daemons have different

@@ -102,6 +102,43 @@ TEST(LayOut, NeverPutsTwoThingsBehindOneName) {
   EXPECT_GT(layout.report.taps.size(), 0u);  // of 2000, some pair has one hash of 16 bits
 }
 
+TEST(LayOut, UplinksOfATeamHaveABridgeEachToStandByOn) {
+  privsep::SwitchPlan plan = some_plan();
+  plan.switches[0].standby = {"nic2", "vmnic32", "not-given"};
+  plan.ipoib_uplinks = {{.name = "vmnic32", .making = 5}};
+  SwitchBuilderConfig config = some_config();
+  config.uplinks = {"nic", "nic2", "vmnic32"};
+  for (const bool vlan_aware : {true, false}) {
+    const SwitchLayout layout = lay_out(plan, config, vlan_aware);
+    ASSERT_EQ(layout.links.teams.size(), 1u);
+    const ethernet::WantedTeam& team = layout.links.teams[0];
+    EXPECT_EQ(team.name, "lan");
+    ASSERT_EQ(team.members.size(), 3u);
+    EXPECT_THAT(team.members[1].ports, ElementsAre("nic2"));
+    EXPECT_EQ(team.members[2].name, "vmnic32");
+    EXPECT_EQ(team.members[2].ports,
+              layout.uplink_taps.size() == 1
+                  ? std::vector<std::string>{"vmnic32"}
+                  : (std::vector<std::string>{"vmnic32", "vmnic32+10", "vmnic32+20"}));
+    ASSERT_EQ(layout.links.uplinks.size(), 2u);
+    EXPECT_EQ(layout.links.uplinks[1].parking, "pvs-+nic2");
+    EXPECT_EQ(layout.links.uplinks[1].bridge, "pvs-lan");
+    std::size_t parkings = 0;
+    for (const ethernet::WantedBridge& bridge : layout.links.bridges) {
+      if (bridge.is_parking) ++parkings;
+    }
+    EXPECT_EQ(parkings, 2 + layout.uplink_taps.size());
+    EXPECT_THAT(layout.report.switches[0].problems,
+                testing::Contains(HasSubstr("not-given is not listed")));
+    // None of them is shown as a bridge of the switch.
+    EXPECT_THAT(layout.report.switches[0].bridges, testing::Not(testing::Contains("pvs-+nic2")));
+  }
+  const SwitchLayout lone = lay_out(some_plan(), some_config(), true);
+  EXPECT_THAT(lone.links.teams, IsEmpty());
+  ASSERT_EQ(lone.links.alone.size(), 1u);
+  EXPECT_EQ(lone.links.alone[0].name, "nic");
+}
+
 privsep::SwitchPlan infiniband_plan() {
   privsep::SwitchPlan plan = some_plan();
   plan.switches[0].uplink = "vmnic32";
@@ -174,7 +211,7 @@ TEST(LayOutIpoib, IsNotUsedUnlessTheOperatorsFileListsIt) {
     EXPECT_THAT(
         layout.report.switches[0].problems,
         ElementsAre("vmnic32 is not listed in [network] uplinks of paravaned.toml and is not "
-                    "used"));
+                    "used: add it there, and restart the daemon"));
   }
 }
 
@@ -201,6 +238,59 @@ TEST(LayOutIpoib, AHostHasAsManyTapsAndSaysWhichVlansHaveNone) {
               ElementsAre("the limit of 64 taps of IPoIB uplinks is reached: VLAN 65, 66 has no "
                           "uplink and cannot reach other hosts"));
   EXPECT_THAT(lay_out(plan, infiniband_config(), true).report.switches[0].problems, IsEmpty());
+}
+
+// ---- VMs that tag their frames themselves ----
+
+privsep::SwitchPlan guests_plan() {
+  privsep::SwitchPlan plan = infiniband_plan();
+  plan.switches[0].vlans.push_back(4095);
+  plan.taps.push_back({.vm = "fw", .adapter = 1, .vds = "lan", .vlan = 4095});
+  return plan;
+}
+
+TEST(LayOutGuestVlans, HasABridgeOfItsOwnWithATapThatCarriesAll) {
+  for (const bool vlan_aware : {true, false}) {
+    const SwitchLayout layout = lay_out(guests_plan(), infiniband_config(), vlan_aware);
+    EXPECT_THAT(layout.report.switches[0].problems, IsEmpty());
+    EXPECT_EQ(layout.report.switches[0].bridges.back(), "pvs-lan+4095");
+    EXPECT_FALSE(layout.links.bridges.back().vlan_aware);
+    EXPECT_EQ(layout.uplink_taps.back(), (UplinkTap{.name = "vmnic32+4095",
+                                                    .uplink = "vmnic32",
+                                                    .vds = "lan",
+                                                    .vlan = 4095,
+                                                    .tagged = true,
+                                                    .mtu = 2044,
+                                                    .making = 5}));
+    EXPECT_EQ(layout.uplink_taps.size(), vlan_aware ? 2u : 4u);
+    EXPECT_THAT(layout.links.taps[0].tagged, testing::Not(testing::Contains(4095)));
+    const ethernet::WantedPort& of_vm = layout.links.taps.back();
+    EXPECT_EQ(of_vm.name, "pv-fw");
+    EXPECT_EQ(of_vm.bridge, "pvs-lan+4095");
+    EXPECT_EQ(of_vm.untagged, 0);
+    EXPECT_THAT(of_vm.tagged, IsEmpty());
+  }
+}
+
+TEST(LayOutGuestVlans, SaysWithoutAnIpoibUplinkThatNoOtherVlanIsReached) {
+  privsep::SwitchPlan plan = guests_plan();
+  plan.ipoib_uplinks.clear();
+  for (const std::string uplink : {"nic", ""}) {
+    plan.switches[0].uplink = uplink;
+    const SwitchLayout layout = lay_out(plan, infiniband_config(), true);
+    EXPECT_THAT(
+        layout.report.switches[0].problems,
+        ElementsAre("VLAN 4095 (guest VLAN tagging) needs an IPoIB uplink: without one, its "
+                    "VMs reach only each other. Set an IPoIB uplink, or use a port group "
+                    "for each VLAN"));
+    EXPECT_EQ(layout.links.taps.back().bridge, "pvs-lan+4095");
+  }
+}
+
+TEST(LayOutGuestVlans, IsNotUsedUnlessTheOperatorsFileListsTheUplink) {
+  const SwitchLayout layout = lay_out(guests_plan(), some_config(), false);
+  EXPECT_THAT(layout.uplink_taps, IsEmpty());
+  EXPECT_EQ(layout.report.switches[0].problems.size(), 1u);
 }
 
 TEST(SwitchMark, IsOfAStateDirectory) {
@@ -301,7 +391,7 @@ TEST(SwitchBuilder, MakesOpensAndRemovesTheTapsOfAnIpoibUplink) {
     EXPECT_FALSE(network.ip_shows("-details link show dev " + names[i], "group 12345"));
     EXPECT_TRUE(host.about().names.contains(names[i]));
   }
-  // While the engine has them.
+  // While the engine has them, which has said nothing of their link.
   EXPECT_THAT(host.make(plan).switches[0].problems, IsEmpty());
   EXPECT_THAT(host.take_opened_taps(), IsEmpty());
   opened.clear();
@@ -309,6 +399,34 @@ TEST(SwitchBuilder, MakesOpensAndRemovesTheTapsOfAnIpoibUplink) {
   plan.ipoib_uplinks.clear();
   EXPECT_THAT(host.make(plan).mended, IsEmpty());
   EXPECT_FALSE(network.ip_shows("link", "vmnic32"));
+}
+
+TEST(SwitchBuilder, SaysThatALoneUplinkHasNoLinkAndWhatHelps) {
+  const OwnNetwork network;
+  ASSERT_TRUE(network.ip("link add nic type veth peer name far")) << "needs root";
+  SwitchBuilder builder(infiniband_config());
+  const auto problems = [&builder](const privsep::SwitchPlan& plan) {
+    builder.make(plan);  // it is brought up
+    return builder.make(plan).switches[0].problems;
+  };
+  constexpr const char* kNicHasNone =
+      "nic: it has no link, so no frame passes it. Check its cable, and the port at the other end";
+  EXPECT_THAT(problems(some_plan()), testing::Contains(kNicHasNone));
+  ASSERT_TRUE(network.ip("link set far up"));
+  EXPECT_THAT(problems(some_plan()), testing::Not(testing::Contains(kNicHasNone)));
+  // While the engine has not opened it, or its port is not Active, a tap has no carrier.
+  LocalSwitches& host = builder;
+  constexpr const char* kTapHasNone =
+      "vmnic32: it has no link, so no frame passes it. See why with: paravane infiniband uplink "
+      "list";
+  builder.make(infiniband_plan());
+  host.take_opened_taps().clear();
+  EXPECT_THAT(problems(infiniband_plan()), ElementsAre(kTapHasNone));
+  // Another engine is about to get it.
+  host.take_back_all();
+  EXPECT_THAT(builder.make(infiniband_plan()).switches[0].problems, IsEmpty());
+  host.take_opened_taps().clear();
+  EXPECT_THAT(problems(infiniband_plan()), ElementsAre(kTapHasNone));
 }
 
 TEST(SwitchBuilder, OpensTapsOfUplinksAgainForAnotherEngineOrWhenTheyAreLost) {

@@ -33,29 +33,34 @@ bool UplinkOffloads::is_ours(const std::string& uplink) const {
 void UplinkOffloads::make(const privsep::SwitchPlan& plan, privsep::SwitchReport& report) {
   std::set<std::string> off;
   for (const privsep::SwitchPlan::Switch& vds : plan.switches) {
-    if (!is_ours(vds.uplink) || is_tap(plan, vds.uplink) || !has_roce_port(plan, vds.name))
-      continue;
-    const auto was_on = ethernet::stop_cutting_udp(vds.uplink);
-    if (was_on) {
-      off.insert(vds.uplink);
-      if (*was_on && off_.contains(vds.uplink)) {
-        report.mended.push_back({.vds = vds.name,
-                                 .interface = vds.uplink,
-                                 .text = "tx-udp-segmentation was on and was turned off"});
-      }
-      continue;
+    if (!has_roce_port(plan, vds.name)) continue;
+    for (const std::string& uplink : privsep::uplinks_of(vds)) {
+      if (is_ours(uplink) && !is_tap(plan, uplink)) turn_off(vds.name, uplink, off, report);
     }
-    const auto known =
-        std::ranges::find(report.switches, vds.name, &privsep::SwitchReport::Switch::name);
-    // A NIC that is missing has its problem already.
-    if (known == report.switches.end() || !ethernet::cuts_udp(vds.uplink)) continue;
-    known->problems.push_back(fmt::format(
-        "{}: cuts UDP apart itself (tx-udp-segmentation), and this cannot be turned off ({}): "
-        "native RoCE endpoints may not understand its packets. Use another NIC; or, if the IPv4 "
-        "identifications of its packets were seen to count up, name it in [network] uso_uplinks",
-        vds.uplink, was_on.error().message));
   }
   off_ = std::move(off);
+}
+
+void UplinkOffloads::turn_off(const std::string& vds, const std::string& uplink,
+                              std::set<std::string>& off, privsep::SwitchReport& report) const {
+  const auto was_on = ethernet::stop_cutting_udp(uplink);
+  if (was_on) {
+    off.insert(uplink);
+    if (*was_on && off_.contains(uplink)) {
+      report.mended.push_back({.vds = vds,
+                               .interface = uplink,
+                               .text = "tx-udp-segmentation was on and was turned off"});
+    }
+    return;
+  }
+  const auto known = std::ranges::find(report.switches, vds, &privsep::SwitchReport::Switch::name);
+  // A NIC that is missing has its problem already.
+  if (known == report.switches.end() || !ethernet::cuts_udp(uplink)) return;
+  known->problems.push_back(fmt::format(
+      "{}: cuts UDP apart itself (tx-udp-segmentation), and this cannot be turned off ({}): "
+      "native RoCE endpoints may not understand its packets. Use another NIC; or, if the IPv4 "
+      "identifications of its packets were seen to count up, name it in [network] uso_uplinks",
+      uplink, was_on.error().message));
 }
 
 }  // namespace paravane::keeper

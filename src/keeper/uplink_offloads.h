@@ -28,6 +28,8 @@ class UplinkOffloads {
 
  private:
   bool is_ours(const std::string& uplink) const;
+  void turn_off(const std::string& vds, const std::string& uplink, std::set<std::string>& off,
+                privsep::SwitchReport& report) const;
 
   std::vector<std::string> given_;
   std::vector<std::string> trusted_;

@@ -99,17 +99,32 @@ SwitchPlan::Switch read_switch(Words& words) {
   return vds;
 }
 
+// Of the switch before it, once.
+bool read_standby(Words& words, SwitchPlan& plan) {
+  const std::string vds = words.name();
+  if (plan.switches.empty() || plan.switches.back().name != vds) return false;
+  std::vector<std::string>& standby = plan.switches.back().standby;
+  if (!standby.empty()) return false;
+  do {
+    standby.push_back(words.name());
+  } while (!words.at_end() && words.good() && standby.size() < model::kMaxTeam);
+  return true;
+}
+
 Status check(const SwitchPlan::Switch& vds) {
   if (Status good = model::check_switch({.name = vds.name, .mtu = vds.mtu}); !good) return good;
   if (!vds.uplink.empty()) {
-    const Status good = model::check_switch_host({.host = "host", .uplink = vds.uplink});
+    const Status good =
+        model::check_switch_host({.host = "host", .uplink = vds.uplink, .standby = vds.standby});
     if (!good) return good;
+  } else if (!vds.standby.empty()) {
+    return bad("standby uplinks without an uplink");
   }
   // Going up, each stands once.
   if (std::ranges::adjacent_find(vds.vlans, std::ranges::greater_equal()) != vds.vlans.end()) {
     return bad("VLANs are not in ascending order");
   }
-  if (!vds.vlans.empty() && vds.vlans.back() > model::kMaxVlan) return bad("no such VLAN");
+  if (!vds.vlans.empty() && vds.vlans.back() > model::kGuestVlans) return bad("no such VLAN");
   return {};
 }
 
@@ -128,7 +143,7 @@ Status check_vmknic(const SwitchPlan::Vmknic& vmknic, const SwitchPlan& plan) {
   if (!good) return good;
   const auto vds = std::ranges::find(plan.switches, vmknic.vds, &SwitchPlan::Switch::name);
   if (vds == plan.switches.end()) return bad("a VMkernel interface belongs to an unknown switch");
-  if (!std::ranges::binary_search(vds->vlans, vmknic.vlan)) {
+  if (vmknic.vlan > model::kMaxVlan || !std::ranges::binary_search(vds->vlans, vmknic.vlan)) {
     return bad("a VMkernel interface belongs to an unknown VLAN");
   }
   for (const SwitchPlan::Vmknic& other : plan.vmknics) {
@@ -159,8 +174,7 @@ Status check_ipoib_uplinks(const SwitchPlan& plan) {
   for (const SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
     if (!model::is_ipoib_uplink_name(uplink.name)) return bad("no name of an IPoIB uplink");
     if (!names.insert(uplink.name).second) return bad("an IPoIB uplink twice");
-    if (std::ranges::find(plan.switches, uplink.name, &SwitchPlan::Switch::uplink) ==
-        plan.switches.end()) {
+    if (switch_of_uplink(plan, uplink.name) == nullptr) {
       return bad("an IPoIB uplink belongs to an unknown switch");
     }
   }
@@ -174,7 +188,9 @@ Status check(const SwitchPlan& plan) {
   for (const SwitchPlan::Switch& vds : plan.switches) {
     if (Status good = check(vds); !good) return good;
     if (!names.insert(vds.name).second) return bad("a switch twice");
-    if (!vds.uplink.empty() && !nics.insert(vds.uplink).second) return bad("a NIC twice");
+    for (const std::string& uplink : uplinks_of(vds)) {
+      if (!nics.insert(uplink).second) return bad("a NIC twice");
+    }
   }
   std::set<std::pair<std::string, std::uint32_t>> taps;
   for (const SwitchPlan::Tap& tap : plan.taps) {
@@ -203,12 +219,29 @@ std::string clean(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string> uplinks_of(const SwitchPlan::Switch& vds) {
+  return model::uplinks_of(
+      model::SwitchHost{.host = {}, .uplink = vds.uplink, .standby = vds.standby});
+}
+
+const SwitchPlan::Switch* switch_of_uplink(const SwitchPlan& plan, std::string_view uplink) {
+  if (uplink.empty()) return nullptr;
+  for (const SwitchPlan::Switch& vds : plan.switches) {
+    if (vds.uplink == uplink || std::ranges::count(vds.standby, uplink) != 0) return &vds;
+  }
+  return nullptr;
+}
+
 Result<std::string> print(const SwitchPlan& plan) {
   std::string text = fmt::format("{};", kPlanHead);
   for (const SwitchPlan::Switch& vds : plan.switches) {
     text += fmt::format("switch {} {} {}", vds.name, vds.mtu,
                         vds.uplink.empty() ? kNothing : std::string_view(vds.uplink));
     for (const std::uint32_t vlan : vds.vlans) text += fmt::format(" {}", vlan);
+    text += ';';
+    if (vds.standby.empty()) continue;
+    text += fmt::format("standby {}", vds.name);
+    for (const std::string& uplink : vds.standby) text += fmt::format(" {}", uplink);
     text += ';';
   }
   for (const SwitchPlan::Tap& tap : plan.taps) {
@@ -235,6 +268,8 @@ Result<SwitchPlan> parse_switch_plan(std::string_view text) {
       read_statements(text, kPlanHead, kMaxPlanText, [&plan](std::string_view kind, Words& words) {
         if (kind == "switch") {
           plan.switches.push_back(read_switch(words));
+        } else if (kind == "standby") {
+          return read_standby(words, plan);
         } else if (kind == "tap") {
           plan.taps.push_back({.vm = words.name(),
                                .adapter = words.number(),
@@ -274,6 +309,7 @@ std::string print(const SwitchReport& report) {
   for (const SwitchReport::Switch& vds : report.switches) {
     add(fmt::format("switch {} {}", vds.name, model::to_string(vds.form)));
     for (const std::string& bridge : vds.bridges) add(fmt::format("bridge {}", clean(bridge)));
+    if (!vds.active.empty()) add(fmt::format("active {}", clean(vds.active)));
     for (const std::string& problem : vds.problems) add("problem " + clean(problem));
   }
   for (const SwitchReport::Tap& tap : report.taps) {
@@ -314,6 +350,8 @@ Result<SwitchReport> parse_switch_report(std::string_view text) {
           report.switches.push_back({.name = std::move(name), .form = *form});
         } else if (kind == "bridge" && !report.switches.empty()) {
           report.switches.back().bridges.push_back(words.rest());
+        } else if (kind == "active" && !report.switches.empty()) {
+          report.switches.back().active = words.rest();
         } else if (kind == "problem" && !report.switches.empty()) {
           report.switches.back().problems.push_back(words.rest());
         } else if (kind == "tap") {

@@ -33,7 +33,10 @@ struct SwitchPlan {
     std::string name;
     std::uint32_t mtu = 1500;
     std::string uplink;                // a NIC, or one of ipoib_uplinks; empty: none
-    std::vector<std::uint32_t> vlans;  // of its port groups, each once, going up; 0: untagged
+    std::vector<std::uint32_t> vlans;  // of its port groups, each once, going up; 0: untagged; 4095
+    // Likewise, the uplinks that take over from that one, in this order: one at a time carries
+    // frames.
+    std::vector<std::string> standby{};
 
     friend bool operator==(const Switch&, const Switch&) = default;
   };
@@ -85,6 +88,8 @@ struct SwitchReport {
     model::SwitchForm form = model::SwitchForm::kNone;
     std::vector<std::string> bridges{};   // of Linux
     std::vector<std::string> problems{};  // in words
+    // Of a team: the uplink that carries the frames; empty: no team, or none is there.
+    std::string active{};
 
     friend bool operator==(const Switch&, const Switch&) = default;
   };
@@ -129,12 +134,17 @@ struct SwitchReport {
   friend bool operator==(const SwitchReport&, const SwitchReport&) = default;
 };
 
+// The uplink of a switch and its standby uplinks, in failover order; empty: none.
+std::vector<std::string> uplinks_of(const SwitchPlan::Switch& vds);
+// The switch that has this uplink or standby uplink; nullptr: none.
+const SwitchPlan::Switch* switch_of_uplink(const SwitchPlan& plan, std::string_view uplink);
+
 // Errors: kResourceExhausted (longer than kMaxPlanText).
 Result<std::string> print(const SwitchPlan& plan);
 // The result keeps all rules: the model's rules for names and numbers; no switch, VLAN of a switch,
-// tap, VMkernel interface, NIC or IPoIB uplink occurs twice; taps and VMkernel interfaces are in
-// VLANs of switches in the plan, and IPoIB uplinks are uplinks of these; all addresses are in
-// private networks that do not overlap. Errors: kInvalidArgument.
+// tap, VMkernel interface, NIC or IPoIB uplink occurs twice, as an uplink or a standby uplink; taps
+// and VMkernel interfaces are in VLANs of switches in the plan, and IPoIB uplinks are uplinks of
+// these; all addresses are in private networks that do not overlap. Errors: kInvalidArgument.
 Result<SwitchPlan> parse_switch_plan(std::string_view text);
 
 // If the report is too long, why packets are not merged is left out first, then repaired

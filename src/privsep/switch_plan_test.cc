@@ -28,6 +28,12 @@ TEST(SwitchPlan, ComesBackAsItWas) {
   EXPECT_EQ(*parse_switch_plan(kHead), SwitchPlan{});
 }
 
+TEST(SwitchPlan, HasPortGroupsWhoseVmsTagTheirFrames) {
+  EXPECT_TRUE(parse_switch_plan(kHead + "switch lan 1500 - 10 4095;tap db1 1 lan 4095;"));
+  EXPECT_FALSE(parse_switch_plan(
+      kHead + "switch lan 1500 - 10 4095;vmknic vmk1 lan 4095 00:50:56:00:00:01 -;"));
+}
+
 TEST(SwitchPlan, RefusesWhatBreaksARule) {
   for (const char* bad : {"switch",
                           "switch lan",
@@ -43,7 +49,7 @@ TEST(SwitchPlan, RefusesWhatBreaksARule) {
                           "switch lan 1500 sixteen-letters.",
                           "switch lan 1500 - 10 10",
                           "switch lan 1500 - 10 9",
-                          "switch lan 1500 - 4095",
+                          "switch lan 1500 - 4096",
                           "switch lan 1500 - x",
                           "switch lan 1500 -  10",
                           "switch  lan 1500 -",
@@ -67,6 +73,37 @@ TEST(SwitchPlan, RefusesWhatBreaksARule) {
   EXPECT_FALSE(parse_switch_plan(""));
   EXPECT_FALSE(parse_switch_plan("paravane-switch-plan 2;"));
   EXPECT_FALSE(parse_switch_plan(kHead + "switch lan 1500 -"));  // cut off
+}
+
+TEST(SwitchPlan, NamesStandbyUplinksBehindTheirSwitch) {
+  SwitchPlan plan = some_plan();
+  plan.switches[0].standby = {"eth2", "vmnic32"};
+  plan.ipoib_uplinks = {{.name = "vmnic32", .making = 3}};
+  const auto text = print(plan);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, kHead +
+                       "switch lan 9000 eth1 0 10 4094;standby lan eth2 vmnic32;"
+                       "switch dmz 1500 -;tap db1 2 lan 10;ipoib vmnic32 3;");
+  EXPECT_EQ(*parse_switch_plan(*text), plan);
+  EXPECT_EQ(uplinks_of(plan.switches[0]), (std::vector<std::string>{"eth1", "eth2", "vmnic32"}));
+  EXPECT_EQ(switch_of_uplink(plan, "eth2"), &plan.switches[0]);
+  EXPECT_EQ(switch_of_uplink(plan, "eth9"), nullptr);
+  EXPECT_EQ(switch_of_uplink(plan, ""), nullptr);
+}
+
+TEST(SwitchPlan, RefusesTeamsThatBreakARule) {
+  const std::string lan = "switch lan 1500 eth1 0;";
+  for (const char* bad :
+       {"standby lan", "standby lan ", "standby lan  eth2", "standby dmz eth2", "standby lan eth1",
+        "standby lan eth2 eth2", "standby lan lo", "standby lan a/b",
+        "standby lan eth2;standby lan eth3", "standby lan a b c d e f g h",
+        "standby lan a b c d e f g h i", "standby lan eth2;switch dmz 1500 eth2 0",
+        "switch dmz 1500 eth2 0;standby dmz eth1", "switch dmz 1500 eth2 0;standby lan eth3",
+        "switch dmz 1500 - 0;standby dmz eth3"}) {
+    EXPECT_FALSE(parse_switch_plan(kHead + lan + bad + ";")) << bad;
+  }
+  EXPECT_FALSE(parse_switch_plan(kHead + "standby lan eth2;" + lan));
+  EXPECT_TRUE(parse_switch_plan(kHead + lan + "standby lan a b c d e f g;"));
 }
 
 TEST(SwitchPlan, ATapMayStandBeforeItsSwitch) {
@@ -127,7 +164,8 @@ TEST(SwitchReport, ComesBackAsItWas) {
       .switches = {{.name = "lan",
                     .form = model::SwitchForm::kPlain,
                     .bridges = {"pvs-lan", "pvs-lan+10"},
-                    .problems = {"eth1: no such NIC on this host", "another"}},
+                    .problems = {"eth1: no such NIC on this host", "another"},
+                    .active = "eth2"},
                    {.name = "dmz", .form = model::SwitchForm::kVlanAware}},
       .taps = {{.vm = "db1",
                 .adapter = 2,

@@ -10,7 +10,9 @@ TEST(UplinkNote, ComesBackAsItWas) {
   EXPECT_EQ(print(tagged), "vmnic32 tagged 4294967295 9216");
   const UplinkNote plain{.uplink = "vmnic47", .vlan = 4094, .making = 0, .mtu = 2044};
   EXPECT_EQ(print(plain), "vmnic47 4094 0 2044");
-  for (const UplinkNote& note : {tagged, plain, UplinkNote{.uplink = "vmnic40"}}) {
+  const UplinkNote guests{.uplink = "vmnic33", .vlan = 4095, .tagged = true, .making = 1};
+  EXPECT_EQ(print(guests), "vmnic33 guests 1 1500");
+  for (const UplinkNote& note : {tagged, plain, guests, UplinkNote{.uplink = "vmnic40"}}) {
     const auto again = parse_uplink_note(print(note));
     ASSERT_TRUE(again) << print(note);
     EXPECT_EQ(*again, note);
@@ -30,6 +32,7 @@ TEST(UplinkNote, RefusesWhatIsNone) {
                           "vmnic32 -1 1 1500",
                           "vmnic32 10x 1 1500",
                           "vmnic32 Tagged 1 1500",
+                          "vmnic32 guest 1 1500",
                           "vmnic32  1 1500",
                           "vmnic32 0 x 1500",
                           "vmnic32 0 4294967296 1500",
