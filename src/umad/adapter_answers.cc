@@ -55,7 +55,7 @@ PortFacts facts_of(const subnet::HostAdapter& adapter, subnet::PortNumber number
   facts.capabilities = info.capabilities;
   facts.gid_prefix = info.gid_prefix;
   facts.port_guid.set(port.guid());
-  put_text("InfiniBand", facts.link_layer);
+  put_text(adapter.model().is_ethernet(number) ? "Ethernet" : "InfiniBand", facts.link_layer);
   const auto keys = port.partitions().first(std::min(port.partitions().size(), kMostPartitions));
   facts.partitions.set(static_cast<std::uint32_t>(keys.size()));
   for (std::size_t i = 0; i < keys.size(); ++i) facts.keys[i].set(keys[i]);

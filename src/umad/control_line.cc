@@ -70,6 +70,7 @@ bool ControlLine::answer(const Question& question) {
   subnet::HostAdapter* adapter = subnet_.find(text_of(question.adapter));
   switch (static_cast<Ask>(question.ask.get())) {
     case Ask::kAdapters: {
+      static_assert(subnet::Subnet::kMostAdapters <= kMostAdapters);
       AdapterNames names;
       std::uint32_t count = 0;
       for (const subnet::HostAdapter* one : subnet_.adapters())
@@ -86,6 +87,11 @@ bool ControlLine::answer(const Question& question) {
         return say(Outcome::kNoAdapter);
       return say(Outcome::kDone,
                  bytes_of(facts_of(*adapter, static_cast<subnet::PortNumber>(port))));
+    }
+    case Ask::kIpoib: {
+      IpoibFacts facts;
+      facts.uplinks.set(room_.ipoib_uplinks);
+      return say(Outcome::kDone, bytes_of(facts));
     }
     case Ask::kOpen: return open(question);
     case Ask::kRegister:

@@ -26,8 +26,9 @@ class ControlLine {
  public:
   // What all control lines have together.
   struct Room {
-    std::size_t lines = 0;   // MAD lines
-    std::uint64_t turn = 0;  // of the thread; see MessageBudget
+    std::size_t lines = 0;       // MAD lines
+    MessageBudget::Turn turn{};  // of the thread
+    std::uint32_t ipoib_uplinks = 0;
     LimitedLog log{};
   };
 

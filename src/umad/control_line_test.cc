@@ -86,6 +86,13 @@ TEST_F(ControlLineTest, NamesTheAdapters) {
   EXPECT_EQ(names->count.get(), 1u);
 }
 
+TEST_F(ControlLineTest, TellsOfIpoibUplinks) {
+  room_.ipoib_uplinks = 3;
+  const auto facts = program().facts<IpoibFacts>(question_of(Ask::kIpoib));
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->uplinks.get(), 3u);
+}
+
 TEST_F(ControlLineTest, TellsOfAnAdapter) {
   const auto facts = program().facts<AdapterFacts>(question_of(Ask::kAdapter, "second"));
   ASSERT_TRUE(facts.has_value());
@@ -156,7 +163,7 @@ TEST_F(ControlLineTest, AnotherVersionIsSaidWhateverIsAsked) {
 // ---- What ends a line ----
 
 TEST_F(ControlLineTest, AnUnknownQuestionEndsTheLine) {
-  for (const std::uint32_t ask : {0U, 9U, 0xFFFF'FFFFU}) {
+  for (const std::uint32_t ask : {0U, 10U, 0xFFFF'FFFFU}) {
     const Question question = question_of(static_cast<Ask>(ask));
     expect_end_by(std::as_bytes(std::span(&question, 1)));
   }

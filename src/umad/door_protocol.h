@@ -33,6 +33,7 @@ enum class Ask : std::uint32_t {
   kUnregister = 6,  // line, agent -> nothing more
   kManager = 7,     // line: its program is a subnet manager (IsSM) for as long as the line lives
   kClose = 8,       // line -> nothing more
+  kIpoib = 9,       // -> IpoibFacts
 };
 
 // A line's number is chosen by the program, from 0 to kMostLines - 1; so is an agent's within its
@@ -95,6 +96,11 @@ struct AdapterFacts {
   std::array<char, 20> hardware{};
   Be64 node_guid;
   Be64 system_guid;
+};
+
+// Mellanox's ibstat needs an interface of IPoIB (guide, 3.2): programs may say so.
+struct IpoibFacts {
+  Le32 uplinks;  // that the host's adapters make
 };
 
 inline constexpr std::size_t kMostPartitions = 128;

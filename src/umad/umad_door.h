@@ -37,7 +37,12 @@ class UmadDoor {
   std::uint64_t refused() const { return refused_; }
   // Before what sockets bring in a turn of the thread: from now on what each program says in a turn
   // is bounded.
-  void begin_turn() { ++room_.turn; }
+  void begin_turn() {
+    ++room_.turn.number;
+    room_.turn.share = MessageBudget::share_of(lines_.size());
+  }
+  // How many IPoIB uplinks the adapters make, for programs that ask.
+  void set_ipoib_uplinks(std::uint32_t uplinks) { room_.ipoib_uplinks = uplinks; }
 
  private:
   void on_client(UniqueFd client);

@@ -154,6 +154,42 @@ TEST_F(UmadDoorTest, AProgramWithManyLinesHasTheTurnOfOneProgram) {
   EXPECT_EQ(sent(), before + 120);
 }
 
+TEST_F(UmadDoorTest, ManyProgramsShareATurn) {
+  constexpr unsigned kPrograms = 32;
+  constexpr unsigned kShare = MessageBudget::kMostOfAll / kPrograms;
+  std::vector<UmadProgram> programs;
+  std::vector<UniqueFd> lines;
+  const auto message = mad_message(0, rig_.second_lid(), fake::mad_bytes(question(method::kSend)));
+  for (unsigned i = 0; i < kPrograms; ++i) {
+    programs.push_back(connect());
+    lines.push_back(
+        open_for(programs.back(), "first", umad_wish(management_class::kCommunication)));
+  }
+  // When all are connected: that takes turns, in which what was said would be read.
+  for (const UniqueFd& line : lines) {
+    for (unsigned sent = 0; sent < kShare + 1; ++sent) ASSERT_TRUE(fake::say(line, message));
+  }
+  const auto sent = [this] {
+    rig_.settle();
+    return rig_.first.port(1)->totals().sent_unicast;
+  };
+  const auto before = sent();
+  door_->begin_turn();
+  ASSERT_TRUE(loop_->poll(Duration::zero()));
+  EXPECT_EQ(sent(), before + MessageBudget::kMostOfAll);
+  door_->begin_turn();
+  ASSERT_TRUE(loop_->poll(Duration::zero()));
+  EXPECT_EQ(sent(), before + MessageBudget::kMostOfAll + kPrograms) << "one of each was left";
+}
+
+TEST(MessageBudgetTest, AProgramHasAShareAndOneMessageAtLeast) {
+  EXPECT_EQ(MessageBudget::share_of(0), MessageBudget::kMost);
+  EXPECT_EQ(MessageBudget::share_of(1), MessageBudget::kMost);
+  EXPECT_EQ(MessageBudget::share_of(8), MessageBudget::kMost);
+  EXPECT_EQ(MessageBudget::share_of(16), 32u);
+  EXPECT_EQ(MessageBudget::share_of(1000), 1u);
+}
+
 TEST_F(UmadDoorTest, ADoorThatGoesEndsAllLines) {
   UmadProgram one = connect();
   const UniqueFd line = open_for(one, "second", umad_wish(management_class::kCommunication));

@@ -43,6 +43,14 @@ std::expected<std::vector<std::string>, int> adapter_names(Door& door) {
   return names_of(names);
 }
 
+std::optional<std::uint32_t> ipoib_uplinks(Door& door) {
+  umad::IpoibFacts facts;
+  const auto outcome = door.ask(question_of(Ask::kIpoib, {}, 0),
+                                std::as_writable_bytes(std::span<umad::IpoibFacts, 1>(&facts, 1)));
+  if (!outcome || *outcome != Outcome::kDone) return std::nullopt;
+  return facts.uplinks.get();
+}
+
 int load_port(Door& door, const std::string& name, int portnum, umad_port_t& port) {
   port = {};
   if (portnum < 0 || portnum > kMostPortNumber) return ENOENT;

@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@ namespace paravane::umad_library {
 
 // Sorted. Errors: errno.
 std::expected<std::vector<std::string>, int> adapter_names(Door& door);
+
+// How many IPoIB uplinks the adapters make; nullopt: the daemon does not say.
+std::optional<std::uint32_t> ipoib_uplinks(Door& door);
 
 // These give 0 or an errno: ENOENT (there is none), EIO (more ports than umad_ca_t holds), ENOMEM,
 // or those of Door::ask(). After 0 the caller releases it.

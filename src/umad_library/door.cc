@@ -11,6 +11,11 @@ std::string remedy_of(int error) {
   if (error == EACCES || error == EPERM) {
     return "Run this as root, or as a user in the group of the socket";
   }
+  // Without an adapter the daemon has no socket.
+  if (error == ENOENT) {
+    return "Start paravaned and add an InfiniBand adapter (paravane infiniband adapter add), or "
+           "set PARAVANE_UMAD_DOOR to the path of its socket";
+  }
   return "Start paravaned, or set PARAVANE_UMAD_DOOR to the path of its socket";
 }
 

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <exception>
 
@@ -18,6 +19,7 @@ namespace paravane::umad_library {
 struct Process {
   Door door;
   OpenPorts ports{door};
+  std::atomic<bool> has_looked_for_ipoib = false;
 };
 
 // It has no end: a thread of the program may be in here when the program exits.

@@ -108,6 +108,11 @@ void FakeDoor::set_adapters(std::vector<Adapter> adapters) {
   adapters_ = std::move(adapters);
 }
 
+void FakeDoor::set_ipoib_uplinks(std::uint32_t uplinks) {
+  const std::lock_guard lock(mutex_);
+  ipoib_uplinks_ = uplinks;
+}
+
 void FakeDoor::answer_instead(Instead instead) {
   const std::lock_guard lock(mutex_);
   instead_ = std::move(instead);
@@ -248,6 +253,11 @@ const FakeDoor::Adapter* FakeDoor::adapter(const umad::Name& name) const {
 
 std::vector<std::byte> FakeDoor::facts(const umad::Question& question, Outcome& outcome) {
   const auto ask = static_cast<Ask>(question.ask.get());
+  if (ask == Ask::kIpoib) {
+    umad::IpoibFacts facts;
+    facts.uplinks = Le32(ipoib_uplinks_);
+    return bytes_of(facts);
+  }
   if (ask == Ask::kAdapters) {
     umad::AdapterNames names;
     names.count = Le32(static_cast<std::uint32_t>(adapters_.size()));
@@ -328,6 +338,7 @@ Outcome FakeDoor::act(int control, const umad::Question& question, UniqueFd& pas
     case Ask::kAdapters:
     case Ask::kAdapter:
     case Ask::kPort:
+    case Ask::kIpoib:
     case Ask::kOpen: break;
   }
   return Outcome::kBadLine;
@@ -345,7 +356,8 @@ void FakeDoor::answer(int fd, const umad::Question& question) {
   Outcome outcome = Outcome::kDone;
   UniqueFd passed;
   std::vector<std::byte> more;
-  if (question.ask.get() <= static_cast<std::uint32_t>(Ask::kPort)) {
+  const auto ask = static_cast<Ask>(question.ask.get());
+  if (ask <= Ask::kPort || ask == Ask::kIpoib) {
     more = facts(question, outcome);
   } else {
     outcome = act(fd, question, passed);

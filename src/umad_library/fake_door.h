@@ -62,6 +62,7 @@ class FakeDoor {
   void start();
 
   void set_adapters(std::vector<Adapter> adapters);
+  void set_ipoib_uplinks(std::uint32_t uplinks);
   void answer_instead(Instead instead);
   // Sends each MAD that has a time limit back as its answer.
   void echo(bool echoes);
@@ -110,6 +111,7 @@ class FakeDoor {
   std::map<int, UniqueFd> controls_;
   std::map<std::uint32_t, Line> lines_;
   std::vector<Adapter> adapters_;
+  std::uint32_t ipoib_uplinks_ = 1;
   Instead instead_;
   std::vector<umad::Question> questions_;
   std::vector<Mad> mads_;

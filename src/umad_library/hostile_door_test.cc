@@ -196,7 +196,8 @@ TEST_F(HostileDoorTest, WithoutADaemonAPersonIsToldOnce) {
       },
       ::testing::ExitedWithCode(0),
       "^ibwarn: \\[[0-9]+\\] connect_door: cannot connect to .*sock: No such file or directory. "
-      "Start paravaned, or set PARAVANE_UMAD_DOOR to the path of its socket\n$");
+      "Start paravaned and add an InfiniBand adapter \\(paravane infiniband adapter add\\), or set "
+      "PARAVANE_UMAD_DOOR to the path of its socket\n$");
 }
 
 }  // namespace

@@ -7,11 +7,24 @@
 #include "umad_library/adapters.h"
 #include "umad_library/device_list.h"
 #include "umad_library/entry_points.h"
+#include "umad_library/notice.h"
 #include "umad_library/resolve.h"
 #include "umad_library/smi_gsi_pairs.h"
 #include "umad_library/umad_abi.h"
 
 namespace paravane::umad_library {
+namespace {
+
+// The guide's ibstat needs an interface of IPoIB (3.2); here it shows the ports, and says so. Other
+// programs, such as opensm, ask for names instead of a list.
+void tell_without_ipoib() {
+  if (process().has_looked_for_ipoib.exchange(true) || ipoib_uplinks(process().door) != 0) return;
+  warn("umad_get_cas_names",
+       "the adapters make no IPoIB uplink. Enable module ib_ipoib with: paravane infiniband module "
+       "enable ib_ipoib, then: paravane infiniband restart");
+}
+
+}  // namespace
 
 UMAD_EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max) {
   return guarded([&](NotCancelled&) {
@@ -76,6 +89,7 @@ UMAD_EXPORT umad_device_node* umad_get_ca_device_list() {
   guarded([&](NotCancelled&) {
     const auto names = adapter_names(process().door);
     if (!names) return failed(names.error());
+    if (!names->empty()) tell_without_ipoib();
     list = make_device_list(*names);
     return 0;
   });
