@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/doubled_pause.h"
+#include "cluster/cable_stream.h"
 #include "cluster/clock.h"
 #include "cluster/tls_context.h"
 #include "transport/tcp/socket_stream.h"
@@ -41,13 +43,22 @@ constexpr std::size_t kMostNamed = 8;
 constexpr int kMostUnsent = 128 * 1024;
 
 // What both ends must say alike (ALPN): the handshake fails between two that do not.
-const char* protocol_of(const ChannelMakerConfig& config) {
+constexpr const char* kCableProtocol = "paravane-cable/1";
+const char* channel_protocol(const ChannelMakerConfig& config) {
   if (config.encrypted) return "paravane/1";
   return config.seals_payload ? "paravane-sealed/2" : "paravane-sealed/1";
 }
 
-const char* kind_of(const ChannelMakerConfig& config) {
-  if (config.encrypted) return "encrypted";
+std::string protocol_of(const ChannelMakerConfig& config, ChannelMaker::Kind kind) {
+  return kind == ChannelMaker::Kind::kCable ? kCableProtocol : channel_protocol(config);
+}
+
+const char* word_of(ChannelMaker::Kind kind) {
+  return kind == ChannelMaker::Kind::kCable ? "InfiniBand cable" : "channel";
+}
+
+const char* kind_of(const ChannelMakerConfig& config, ChannelMaker::Kind kind) {
+  if (config.encrypted || kind == ChannelMaker::Kind::kCable) return "encrypted";
   return config.seals_payload ? "not encrypted, authenticated"
                               : "not encrypted, authenticated except for long payloads";
 }
@@ -64,11 +75,11 @@ bool send_at_once(int socket) {
 
 struct ChannelMaker::Handshake {
   Handshake(UniqueFd its_socket, std::shared_ptr<const TlsContext> its_context, SSL* its_tls,
-            std::string name)
+            std::optional<Way> its_way)
       : socket(std::move(its_socket)),
         context(std::move(its_context)),
         tls(its_tls),
-        dialed(std::move(name)) {}
+        dialed(std::move(its_way)) {}
   ~Handshake() { SSL_free(tls); }
   Handshake(const Handshake&) = delete;
   Handshake& operator=(const Handshake&) = delete;
@@ -76,7 +87,7 @@ struct ChannelMaker::Handshake {
   UniqueFd socket;
   std::shared_ptr<const TlsContext> context;  // that tls was made with; there may be a newer one
   SSL* tls;
-  std::string dialed;  // empty: they came to us
+  std::optional<Way> dialed;  // nullopt: they came to us
   TimerId limit = TimerId::kNone;
 };
 
@@ -109,8 +120,8 @@ void ChannelMaker::run() {
     timers_.run_due(now());
     dial_who_is_due(now());
     Instant next = timers_.next_deadline();
-    for (const auto& [name, host] : hosts_) {
-      if (is_wanted(name, host)) next = std::min(next, host.next_try);
+    for (const auto& [way, host] : hosts_) {
+      if (is_wanted(way, host)) next = std::min(next, host.next_try);
     }
     if (mailbox_->waiting()) continue;
     std::optional<Duration> wait;
@@ -123,8 +134,8 @@ void ChannelMaker::run() {
 
 void ChannelMaker::set_credentials(ChannelCredentials credentials) {
   mailbox_->post([this, credentials = std::move(credentials)] {
-    auto made =
-        TlsContext::create(credentials.identity, credentials.authority, protocol_of(config_));
+    auto made = TlsContext::create(credentials.identity, credentials.authority,
+                                   {channel_protocol(config_), kCableProtocol});
     if (!made) return complaints_.error(now(), "channels: {}", made.error().message);
     tls_ = std::move(*made);
   });
@@ -137,18 +148,20 @@ void ChannelMaker::set_listener(UniqueFd listener) {
   });
 }
 
-void ChannelMaker::set_hosts(std::map<std::string, ChannelPeer> peers) {
-  mailbox_->post([this, peers = std::move(peers)] {
-    std::erase_if(hosts_, [&](const auto& entry) { return !peers.contains(entry.first); });
+void ChannelMaker::set_hosts(Kind kind, std::map<std::string, ChannelPeer> peers) {
+  mailbox_->post([this, kind, peers = std::move(peers)] {
+    std::erase_if(hosts_, [&](const auto& entry) {
+      return entry.first.kind == kind && !peers.contains(entry.first.host);
+    });
     for (const auto& [name, peer] : peers) {
       if (name == config_.host) continue;
-      Host& host = hosts_[name];
+      const Way way{kind, name};
+      Host& host = hosts_[way];
       const bool moved = host.peer.endpoint != peer.endpoint;
       const bool says_so = host.peer.closed != peer.closed;
       host.peer = peer;
-      if (says_so && !host.connected && events_.changed) {
-        events_.changed(name, peer.closed.empty() ? "not connected yet" : peer.closed);
-      }
+      if (says_so && !host.connected)
+        tell(way, peer.closed.empty() ? "not connected yet" : peer.closed);
       if (!moved) continue;
       host.pause = {};
       host.next_try = {};
@@ -156,13 +169,14 @@ void ChannelMaker::set_hosts(std::map<std::string, ChannelPeer> peers) {
   });
 }
 
-void ChannelMaker::on_lost(const std::string& name, std::uint64_t number, const std::string& reason,
+void ChannelMaker::on_lost(const Way& way, std::uint64_t number, const std::string& reason,
                            Again again) {
-  mailbox_->post([this, name, number, reason, again] {
-    const auto found = hosts_.find(name);
+  mailbox_->post([this, way, number, reason, again] {
+    const auto found = hosts_.find(way);
     // One that another has replaced is no loss.
     if (found == hosts_.end() || found->second.number != number) return;
     Host& host = found->second;
+    const bool was_there = host.connected && now() - host.since >= kLeastLife;
     // The other end judges us when we are done already: a channel may be lost at once, and
     // again and again.
     if (host.connected && now() - host.since >= kLongestPause) {
@@ -170,10 +184,16 @@ void ChannelMaker::on_lost(const std::string& name, std::uint64_t number, const 
       host.named.clear();
     }
     if (std::exchange(host.connected, false)) host.since = now();
-    if (again == Again::kSoon) host.quick_until = now() + kQuickFor;
+    if (again == Again::kSoon || (again == Again::kSoonIfItWasThere && was_there))
+      host.quick_until = now() + kQuickFor;
     host.next_try = now() + host.pause;
-    on_problem(name, reason);
+    on_problem(way, reason);
   });
+}
+
+void ChannelMaker::tell(const Way& way, const std::string& problem) const {
+  const auto& changed = way.kind == Kind::kCable ? events_.cable_changed : events_.changed;
+  if (changed) changed(way.host, problem);
 }
 
 void ChannelMaker::turn_away(const std::string& reason) {
@@ -182,60 +202,60 @@ void ChannelMaker::turn_away(const std::string& reason) {
 
 // Each problem of a host is named once, until there was a channel for a while: one that
 // comes and goes is no news. But the last line does not speak of a channel that has gone.
-void ChannelMaker::on_problem(const std::string& name, const std::string& problem) {
-  const auto found = hosts_.find(name);
+void ChannelMaker::on_problem(const Way& way, const std::string& problem) {
+  const auto found = hosts_.find(way);
   if (found == hosts_.end()) return;
-  if (events_.changed) events_.changed(name, problem);
+  tell(way, problem);
   Host& host = found->second;
   const bool gone = host.told && !host.connected && now() - host.since >= kLongestPause;
   const bool is_new = host.named.size() < kMostNamed && host.named.insert(problem).second;
   if (!gone && !is_new) return;
   host.told = false;
-  comings_and_goings_.warn(now(), "host {}: no channel: {}", name, problem);
+  comings_and_goings_.warn(now(), "host {}: no {}: {}", way.host, word_of(way.kind), problem);
 }
 
 // A channel that this host makes, and has not.
-bool ChannelMaker::is_wanted(const std::string& name, const Host& host) const {
-  return dials(name) && !host.connected && !host.dialing && host.peer.closed.empty();
+bool ChannelMaker::is_wanted(const Way& way, const Host& host) const {
+  return dials(way.host) && !host.connected && !host.dialing && host.peer.closed.empty();
 }
 
 void ChannelMaker::dial_who_is_due(Instant time) {
   if (!tls_) return;
-  for (auto& [name, host] : hosts_) {
-    if (is_wanted(name, host) && host.next_try <= time) dial(name, host, time);
+  for (auto& [way, host] : hosts_) {
+    if (is_wanted(way, host) && host.next_try <= time) dial(way, host, time);
   }
 }
 
-void ChannelMaker::dial(const std::string& name, Host& host, Instant time) {
+void ChannelMaker::dial(const Way& way, Host& host, Instant time) {
   host.dialing = true;
-  host.pause = time < host.quick_until ? kQuickPause
-                                       : std::clamp(2 * host.pause, kFirstPause, kLongestPause);
-  events_.dial(host.peer.endpoint, [this, mailbox = mailbox_, name](Result<UniqueFd> socket) {
+  host.pause =
+      time < host.quick_until ? kQuickPause : doubled_pause(host.pause, kFirstPause, kLongestPause);
+  events_.dial(host.peer.endpoint, [this, mailbox = mailbox_, way](Result<UniqueFd> socket) {
     auto shared = std::make_shared<Result<UniqueFd>>(std::move(socket));
     // Delivered only while this object is there.
-    mailbox->post([this, name, shared] { on_dialed(name, std::move(*shared)); });
+    mailbox->post([this, way, shared] { on_dialed(way, std::move(*shared)); });
   });
 }
 
-void ChannelMaker::on_dialed(const std::string& name, Result<UniqueFd> socket) {
-  if (!hosts_.contains(name)) return;
-  if (socket) return begin(std::move(*socket), name);
-  on_failed(name, socket.error().message);
+void ChannelMaker::on_dialed(const Way& way, Result<UniqueFd> socket) {
+  if (!hosts_.contains(way)) return;
+  if (socket) return begin(std::move(*socket), way);
+  on_failed(way, socket.error().message);
 }
 
 void ChannelMaker::on_knock(UniqueFd socket) {
   if (!tls_ || handshakes_.size() >= kMostHandshakes) return;
-  begin(std::move(socket), "");
+  begin(std::move(socket), std::nullopt);
 }
 
-void ChannelMaker::begin(UniqueFd socket, const std::string& dialed) {
+void ChannelMaker::begin(UniqueFd socket, const std::optional<Way>& dialed) {
   if (!send_at_once(socket.get())) {
     complaints_.warn(now(),
                      "channel: setsockopt failed, so short messages may wait behind long ones: {}",
                      std::strerror(errno));
   }
   const int fd = socket.get();
-  auto tls = tls_->make(fd, !dialed.empty());
+  auto tls = dialed ? tls_->connect(fd, protocol_of(config_, dialed->kind)) : tls_->accept(fd);
   if (!tls) return on_failed(dialed, tls.error().message);
   auto handshake = std::make_unique<Handshake>(std::move(socket), tls_, *tls, dialed);
   handshake->limit = timers_.set(now() + config_.handshake_limit, [this, fd](Instant) {
@@ -271,58 +291,82 @@ void ChannelMaker::give_up(int fd, const std::string& reason) {
   on_failed(handshake->dialed, reason);
 }
 
-void ChannelMaker::on_failed(const std::string& dialed, const std::string& reason) {
-  if (dialed.empty()) return turn_away(reason);
-  const auto found = hosts_.find(dialed);
+void ChannelMaker::on_failed(const std::optional<Way>& dialed, const std::string& reason) {
+  if (!dialed) return turn_away(reason);
+  const auto found = hosts_.find(*dialed);
   if (found == hosts_.end()) return;
   found->second.dialing = false;
   found->second.next_try = now() + found->second.pause;
-  on_problem(dialed, reason);
+  on_problem(*dialed, reason);
+}
+
+std::string ChannelMaker::why_refused(const Handshake& handshake, const authority::Peer& peer,
+                                      const Way& way) const {
+  const auto& [cluster, host] = peer.identity;
+  if (cluster != config_.cluster) return "the peer is a host of another cluster";
+  if (handshake.dialed && host != handshake.dialed->host)
+    return "host " + host + " answers at the address of the expected host";
+  const auto found = hosts_.find(way);
+  if (found == hosts_.end()) {
+    return way.kind == Kind::kCable && hosts_.contains({Kind::kChannel, host})
+               ? "there is no InfiniBand cable to host " + host
+               : "host " + host + " is not known to this host";
+  }
+  if (std::string problem = found->second.peer.refuse(peer.key); !problem.empty()) return problem;
+  if (asks_for_short_records(handshake.tls))
+    return "host " + host + " requests short TLS records, which are not supported";
+  if (!handshake.dialed && dials(host))
+    return "host " + host + " must not connect: this host connects to that one";
+  return {};
 }
 
 void ChannelMaker::finish(std::unique_ptr<Handshake> handshake) {
-  const bool dialed = !handshake->dialed.empty();
-  const auto refuse = [&](const std::string& reason) { on_failed(handshake->dialed, reason); };
-  if (dialed && hosts_.contains(handshake->dialed)) hosts_.at(handshake->dialed).dialing = false;
+  const auto& dialed = handshake->dialed;
+  if (dialed && hosts_.contains(*dialed)) hosts_.at(*dialed).dialing = false;
   const auto peer = peer_of(handshake->tls);
-  if (!peer) return refuse(peer.error().message);
-  const authority::Identity* identity = &peer->identity;
-  if (identity->cluster != config_.cluster) return refuse("the peer is a host of another cluster");
-  if (dialed && identity->host != handshake->dialed) {
-    return refuse("host " + identity->host + " answers at the address of the expected host");
-  }
-  const auto found = hosts_.find(identity->host);
-  if (found == hosts_.end()) return refuse("host " + identity->host + " is not known to this host");
-  const std::string problem = found->second.peer.refuse(peer->key);
-  if (!problem.empty()) return refuse(problem);
-  if (asks_for_short_records(handshake->tls)) {
-    return refuse("host " + identity->host +
-                  " requests short TLS records, which are not supported");
-  }
-  if (!dialed && dials(identity->host)) {
-    return refuse("host " + identity->host + " must not connect: this host connects to that one");
-  }
-  MadeChannel made{.host = identity->host, .key = peer->key, .dialed = dialed};
-  if (config_.encrypted) {
-    SSL* tls = std::exchange(handshake->tls, nullptr);
-    made.stream = std::make_unique<transport_tcp::TlsStream>(tls, std::move(handshake->socket));
-  } else {
-    const auto keys = derive_keys(handshake->tls);
-    if (!keys) return refuse(keys.error().message);
-    made.send_key = dialed ? keys->of_client : keys->of_server;
-    made.receive_key = dialed ? keys->of_server : keys->of_client;
-    made.stream = std::make_unique<transport_tcp::SocketStream>(std::move(handshake->socket));
-  }
-  Host& host = found->second;
-  made.number = host.number = ++made_;
+  if (!peer) return on_failed(dialed, peer.error().message);
+  const Way way{protocol_of(handshake->tls) == kCableProtocol ? Kind::kCable : Kind::kChannel,
+                peer->identity.host};
+  if (const std::string reason = why_refused(*handshake, *peer, way); !reason.empty())
+    return on_failed(dialed, reason);
+  Host& host = hosts_.at(way);
+  const std::uint64_t number = ++made_;
+  auto made = make_of(*handshake, way.kind);
+  if (!made) return on_failed(dialed, made.error().message);
+  host.number = number;
   host.connected = true;
   host.since = now();
   host.quick_until = {};
   if (!std::exchange(host.told, true)) {
-    comings_and_goings_.info(now(), "host {}: channel open ({})", identity->host, kind_of(config_));
+    comings_and_goings_.info(now(), "host {}: {} open ({})", way.host, word_of(way.kind),
+                             kind_of(config_, way.kind));
   }
-  if (events_.changed) events_.changed(identity->host, "");
-  events_.made(std::move(made));
+  tell(way, "");
+  made->host = way.host;
+  made->number = number;
+  made->key = peer->key;
+  if (way.kind == Kind::kChannel) return events_.made(std::move(*made));
+  events_.cable_made({.host = made->host,
+                      .number = number,
+                      .key = made->key,
+                      .stream = std::make_unique<CableStream>(std::move(made->stream))});
+}
+
+// The channel of a handshake that is done, as far as it follows from it.
+Result<MadeChannel> ChannelMaker::make_of(Handshake& handshake, Kind kind) const {
+  const bool dialed = handshake.dialed.has_value();
+  MadeChannel made{.host = {}, .dialed = dialed};
+  if (config_.encrypted || kind == Kind::kCable) {
+    SSL* tls = std::exchange(handshake.tls, nullptr);
+    made.stream = std::make_unique<transport_tcp::TlsStream>(tls, std::move(handshake.socket));
+    return made;
+  }
+  const auto keys = derive_keys(handshake.tls);
+  if (!keys) return std::unexpected(keys.error());
+  made.send_key = dialed ? keys->of_client : keys->of_server;
+  made.receive_key = dialed ? keys->of_server : keys->of_client;
+  made.stream = std::make_unique<transport_tcp::SocketStream>(std::move(handshake.socket));
+  return made;
 }
 
 }  // namespace paravane::cluster

@@ -1,10 +1,14 @@
 // ChannelMaker: opens TCP channels to the other hosts of the cluster, and reopens channels that
-// were lost. Between two hosts, the host with the name that sorts first connects to the other.
+// were lost. Between two hosts, the host with the name that sorts first connects to the other. It
+// makes the cables of the InfiniBand subnet (cable/cable.h) in the same way and at the same place:
+// which of the two a connection is, both hosts say in the handshake (ALPN).
 //
 // Both hosts authenticate with certificates of the cluster (TLS 1.3). A connection without such a
 // certificate ends during the handshake. The number of concurrent handshakes is bounded. If the
 // operator disables encryption, the handshake is the same, but afterwards the data is only
 // authenticated, with keys that are derived from the handshake.
+//
+// A cable is always encrypted.
 //
 // The work is done in a separate thread, because a handshake takes longer than the worker thread is
 // allowed to spend on one task. Any thread may call the public functions.
@@ -12,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,8 +25,10 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "authority/identity.h"
 #include "base/counter.h"
 #include "base/doorway.h"
 #include "base/event_loop.h"
@@ -31,6 +38,7 @@
 #include "base/result.h"
 #include "base/timers.h"
 #include "base/unique_fd.h"
+#include "cable/byte_stream.h"
 #include "transport/channel/seal.h"
 #include "transport/channel/stream.h"
 
@@ -76,14 +84,26 @@ struct MadeChannel {
   std::optional<transport_channel::Seal::Key> receive_key{};
 };
 
+struct MadeCable {
+  std::string host;
+  std::uint64_t number = 0;  // unique for each cable and channel
+  std::string key{};         // the key that the other host has presented
+  std::unique_ptr<cable::ByteStream> stream{};
+};
+
 class ChannelMaker {
  public:
+  enum class Kind : std::uint8_t { kChannel, kCable };
+
   struct Events {
     // A channel to a known host was opened. Called on this object's thread.
     std::function<void(MadeChannel)> made;
     // The reason why there is no channel to a known host; an empty `problem` means that there is
     // one. Called on this object's thread, in addition to log lines. May be null.
     std::function<void(const std::string& host, const std::string& problem)> changed{};
+    // The same of cables. May be null: there are no cables.
+    std::function<void(MadeCable)> cable_made{};
+    std::function<void(const std::string& host, const std::string& problem)> cable_changed{};
     // Connects to `endpoint`, and passes on a non-blocking socket or an error. Called on any
     // thread.
     std::function<void(const std::string& endpoint, std::function<void(Result<UniqueFd>)>)> dial;
@@ -100,14 +120,35 @@ class ChannelMaker {
   // `listener` is a listening, non-blocking socket.
   void set_listener(UniqueFd listener);
   // Sets all other hosts of the cluster, by name. Any other host is refused.
-  void set_hosts(std::map<std::string, ChannelPeer> peers);
-  // Whether a channel is soon possible again: the host changes its engine.
-  enum class Again : std::uint8_t { kAsAlways, kSoon };
+  void set_hosts(std::map<std::string, ChannelPeer> peers) {
+    set_hosts(Kind::kChannel, std::move(peers));
+  }
+  // Sets those to which there are cables.
+  void set_cables(std::map<std::string, ChannelPeer> peers) {
+    set_hosts(Kind::kCable, std::move(peers));
+  }
+  // Whether a channel is soon possible again: the host changes its engine. kSoonIfItWasThere: so it
+  // is taken to be if the connection had lasted for kLeastLife, and not if it ends at once, again
+  // and again.
+  enum class Again : std::uint8_t { kAsAlways, kSoon, kSoonIfItWasThere };
+  static constexpr std::chrono::seconds kLeastLife{1};
   // The channel to `host` with this number was lost.
   void on_lost(const std::string& host, std::uint64_t number, const std::string& reason,
-               Again again = Again::kAsAlways);
+               Again again = Again::kAsAlways) {
+    on_lost({Kind::kChannel, host}, number, reason, again);
+  }
+  void on_cable_lost(const std::string& host, std::uint64_t number, const std::string& reason) {
+    on_lost({Kind::kCable, host}, number, reason, Again::kSoonIfItWasThere);
+  }
 
  private:
+  // What leads to a host.
+  struct Way {
+    Kind kind = Kind::kChannel;
+    std::string host;
+
+    friend auto operator<=>(const Way&, const Way&) = default;
+  };
   struct Host {
     ChannelPeer peer;
     bool connected = false;
@@ -126,20 +167,28 @@ class ChannelMaker {
   ChannelMaker(ChannelMakerConfig config, Events events, std::shared_ptr<EventLoop> loop);
   void run();
   bool dials(const std::string& host) const { return config_.host < host; }
-  bool is_wanted(const std::string& name, const Host& host) const;
+  void set_hosts(Kind kind, std::map<std::string, ChannelPeer> peers);
+  void on_lost(const Way& way, std::uint64_t number, const std::string& reason, Again again);
+  bool is_wanted(const Way& way, const Host& host) const;
   void dial_who_is_due(Instant now);
-  void dial(const std::string& name, Host& host, Instant time);
-  void on_dialed(const std::string& name, Result<UniqueFd> socket);
+  void dial(const Way& way, Host& host, Instant time);
+  void on_dialed(const Way& way, Result<UniqueFd> socket);
   void on_knock(UniqueFd socket);
-  void begin(UniqueFd socket, const std::string& dialed);
+  // `dialed`: the way that this host opens; nullopt: the other host connected to this one.
+  void begin(UniqueFd socket, const std::optional<Way>& dialed);
   void go_on(int fd);
   void finish(std::unique_ptr<Handshake> handshake);
+  // Why the other end of a handshake is refused; empty: it is not.
+  std::string why_refused(const Handshake& handshake, const authority::Peer& peer,
+                          const Way& way) const;
+  Result<MadeChannel> make_of(Handshake& handshake, Kind kind) const;
   void give_up(int fd, const std::string& reason);
-  // `dialed`: the host that this host connected to; empty: the other host connected to this one.
-  void on_failed(const std::string& dialed, const std::string& reason);
+  void on_failed(const std::optional<Way>& dialed, const std::string& reason);
   std::unique_ptr<Handshake> take(int fd);
   void turn_away(const std::string& reason);
-  void on_problem(const std::string& name, const std::string& problem);
+  void on_problem(const Way& way, const std::string& problem);
+  // Tells what has changed; an empty problem: it is there.
+  void tell(const Way& way, const std::string& problem) const;
 
   const ChannelMakerConfig config_;
   Events events_;
@@ -149,7 +198,7 @@ class ChannelMaker {
   TimerQueue timers_;
   Doorway door_;
   std::shared_ptr<const TlsContext> tls_;
-  std::map<std::string, Host> hosts_;
+  std::map<Way, Host> hosts_;
   std::map<int, std::unique_ptr<Handshake>> handshakes_;
   LimitedLog turned_away_;
   LimitedLog complaints_;

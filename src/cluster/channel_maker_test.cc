@@ -141,9 +141,9 @@ TEST_F(ChannelMakerTest, AHostThatAsksForShortRecordsIsRefused) {
   b.knows("a", {});
   const UniqueFd socket = connected_to(b.address());
   const ChannelCredentials own = credentials(authority_, "a");
-  const auto context = TlsContext::create(own.identity, own.authority, "paravane/1");
+  const auto context = TlsContext::create(own.identity, own.authority, {"paravane/1"});
   ASSERT_TRUE(context);
-  SSL* tls = *(*context)->make(socket.get(), true);
+  SSL* tls = *(*context)->connect(socket.get(), "paravane/1");
   SSL_set_tlsext_max_fragment_length(tls, TLSEXT_max_fragment_length_512);
   EXPECT_TRUE(wait_until([&] { return SSL_do_handshake(tls) == 1; }));
   EXPECT_TRUE(logged("refused: host a requests short TLS records"));

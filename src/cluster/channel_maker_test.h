@@ -131,6 +131,11 @@ class MakingHost {
                const std::scoped_lock lock(mutex_);
                problems_[host] = problem;
              },
+         .cable_made =
+             [this](MadeCable cable) {
+               const std::scoped_lock lock(mutex_);
+               cables_.push_back(std::move(cable));
+             },
          .dial =
              [this](const std::string&, const std::function<void(Result<UniqueFd>)>& done) {
                ++dialed_;
@@ -149,6 +154,18 @@ class MakingHost {
     ChannelPeer peer = peer_at("");
     peer.closed = why;
     maker_->set_hosts({{host, peer}});
+  }
+  void has_cable_to(const std::string& host, const sockaddr_in& target) {
+    target_ = target;
+    maker_->set_cables({{host, peer_at("there")}});
+  }
+  // The last; nullopt: none was made since.
+  std::optional<MadeCable> take_cable() {
+    const std::scoped_lock lock(mutex_);
+    if (cables_.empty()) return std::nullopt;
+    std::optional<MadeCable> last = std::move(cables_.back());
+    cables_.clear();
+    return last;
   }
   const sockaddr_in& address() const { return address_; }
   ChannelMaker& maker() { return *maker_; }
@@ -172,6 +189,7 @@ class MakingHost {
  private:
   std::mutex mutex_;
   std::vector<MadeChannel> channels_;
+  std::vector<MadeCable> cables_;
   std::map<std::string, std::string> problems_;
   std::atomic<int> dialed_ = 0;
   sockaddr_in address_{};

@@ -69,6 +69,39 @@ TEST_F(ChannelMakerTest, AHostThatIsSoonBackIsDialedQuickly) {
   EXPECT_GE(a.dialed(), 12);
 }
 
+// A hostile host may end each as soon as it is there: a handshake costs more than its hello.
+TEST_F(ChannelMakerTest, CablesThatAreLostAtOnceAreMadeMoreAndMoreSeldom) {
+  MakingHost a(named("a"), credentials(authority_, "a"));
+  MakingHost b(named("b"), credentials(authority_, "b"));
+  b.has_cable_to("a", {});
+  a.has_cable_to("b", b.address());
+  const auto until = std::chrono::steady_clock::now() + milliseconds(900);
+  while (std::chrono::steady_clock::now() < until) {
+    if (const auto cable = a.take_cable()) a.maker().on_cable_lost("b", cable->number, "it closed");
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_GE(a.dialed(), 2);
+  EXPECT_LE(a.dialed(), 5);
+}
+
+TEST_F(ChannelMakerTest, ACableThatWasThereIsDialedQuicklyWhenItIsLost) {
+  MakingHost a(named("a"), credentials(authority_, "a"));
+  std::optional<MadeCable> made;
+  {
+    MakingHost b(named("b"), credentials(authority_, "b"));
+    b.has_cable_to("a", {});
+    a.has_cable_to("b", b.address());
+    ASSERT_TRUE(wait_until([&] { return (made = a.take_cable()).has_value(); }));
+    std::this_thread::sleep_for(ChannelMaker::kLeastLife + milliseconds(10));
+  }
+  const int before = a.dialed();
+  a.maker().on_cable_lost("b", made->number, "its engine is another");
+  const auto until = std::chrono::steady_clock::now() + milliseconds(1500);
+  while (a.dialed() < before + 12 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_GE(a.dialed(), before + 12);
+}
+
 // A connection that is reset every second must not fill the log.
 TEST_F(ChannelMakerTest, EachCauseIsNamedOnceWhileChannelsComeAndGo) {
   MakingHost a(named("a"), credentials(authority_, "a"));

@@ -75,9 +75,10 @@ class ChannelStrangers : public testing::Test {
     const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name_), size_), 0);
     const ChannelCredentials own = credentials(host);
-    const auto context = TlsContext::create(own.identity, own.authority, protocol);
+    const auto context = TlsContext::create(own.identity, own.authority, {protocol});
     ASSERT_TRUE(context);
-    const std::unique_ptr<SSL, void (*)(SSL*)> tls(*(*context)->make(socket.get(), true), SSL_free);
+    const std::unique_ptr<SSL, void (*)(SSL*)> tls(*(*context)->connect(socket.get(), protocol),
+                                                   SSL_free);
     change(tls.get());
     SSL_do_handshake(tls.get());
     // All that comes now is an alert, perhaps, and the end.

@@ -278,10 +278,7 @@ model::ApiResult<void> ClusterService::bring_network(inventory::EtcdClient& etcd
 model::Network ClusterService::network_as(const std::string& host) const {
   model::Network network = network_;
   for (auto& [name, vds] : network.switches) {
-    auto own = vds.hosts.extract(network_host_);
-    if (own.empty()) continue;
-    own.key() = host;
-    vds.hosts.insert(std::move(own));
+    model::rename_member(vds, network_host_, host);
   }
   return network;
 }

@@ -4,13 +4,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/doubled_pause.h"
 #include "base/log.h"
 #include "cluster/clock.h"
 #include "cluster/cluster_refusals.h"
@@ -71,7 +71,7 @@ std::string ClusterService::describe_away(const std::string& cause) const {
 bool ClusterService::compare_with_book() {
   if (!authority_ || compared_) return true;
   if (now() < next_comparison_) return false;
-  comparison_pause_ = std::clamp<Duration>(2 * comparison_pause_, kCompareFirst, kCompareLongest);
+  comparison_pause_ = doubled_pause(comparison_pause_, kCompareFirst, kCompareLongest);
   next_comparison_ = now() + comparison_pause_;
   const auto network = known_network();
   if (!network) return false;
@@ -120,7 +120,7 @@ Instant ClusterService::ask_for_password() {
     return kNever;
   }
   if (now() < next_login_) return next_login_;
-  login_pause_ = std::clamp<Duration>(2 * login_pause_, kLoginFirst, kLoginLongest);
+  login_pause_ = doubled_pause(login_pause_, kLoginFirst, kLoginLongest);
   next_login_ = now() + login_pause_;
   const TlsClient client{.identity = paths_.identity(),
                          .accept = [this](const auto& shown) { return accept_authority(shown); }};

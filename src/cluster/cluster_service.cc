@@ -212,6 +212,13 @@ void ClusterService::set_place(const model::ChannelPlace& place) {
   });
 }
 
+void ClusterService::set_infiniband(bool has_adapters) {
+  mailbox_.post([this, has_adapters] {
+    has_infiniband_ = has_adapters;
+    publish();
+  });
+}
+
 bool ClusterService::save_inventory(std::chrono::milliseconds limit) {
   const auto saved = mailbox_.ask(
       [this] {
@@ -414,7 +421,8 @@ void ClusterService::publish() {
                           .closed_by = at ? model::ClosedBy{} : place_->closed.by,
                           .key = certificate_->key(),
                           .generation = kept_->seen().number,
-                          .mark = kept_->seen().mark},
+                          .mark = kept_->seen().mark,
+                          .has_infiniband = has_infiniband_},
                          adapters_, in_place(gids_), in_place(unlinked_));
   if (said.left_out > 0 && !std::exchange(says_too_much_, true)) {
     lost_claims_.warn(

@@ -117,6 +117,8 @@ class ClusterService final : public model::ClusterManagement {
   void set_channel(const std::string& host, const model::ChannelProblem& problem);
   // Sets where this host listens for channels, or the reason why it has no channels.
   void set_place(const model::ChannelPlace& place);
+  // Whether this host has an InfiniBand adapter, so that others may have cables to it.
+  void set_infiniband(bool has_adapters);
   // Saves what is known of the inventory now, for the engine that takes over, which begins with it.
   // Waits for at most `limit` for the service's thread; false: it was not saved, and what was saved
   // last is up to KeptInventory::kEvery old.
@@ -291,6 +293,7 @@ class ClusterService final : public model::ClusterManagement {
   std::map<model::AdapterName, inventory::AdapterInfo> adapters_;
   inventory::AdapterGids gids_;
   inventory::AdapterGids unlinked_;
+  bool has_infiniband_ = false;
   std::optional<model::ChannelPlace> place_;  // empty: the channel is still being opened
   model::Network network_;
   std::string network_host_;  // the name of this host in network_

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/doubled_pause.h"
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "cluster/clock.h"
@@ -204,7 +205,7 @@ Instant ClusterService::seek_authority() {
   if (now() < next_seek_) return next_seek_;
   std::vector<HostDoor> doors = doors_of_others();
   if (doors.size() <= kDoorsAtATime)
-    seek_pause_ = std::min<Duration>(2 * seek_pause_, kSeekLongest);
+    seek_pause_ = doubled_pause(seek_pause_, kSeekFirst, kSeekLongest);
   keep_some(doors);
   next_seek_ = now() + seek_pause_;
   if (ask_others(doors)) return now();
@@ -232,7 +233,7 @@ Instant ClusterService::tell_predecessor() {
     return kNever;
   }
   if (now() < next_telling_) return next_telling_;
-  tell_pause_ = std::clamp<Duration>(2 * tell_pause_, kTellFirst, kTellLongest);
+  tell_pause_ = doubled_pause(tell_pause_, kTellFirst, kTellLongest);
   next_telling_ = now() + tell_pause_;
   const auto text = read_file(paths_.succession());
   if (!text) return next_telling_;

@@ -30,7 +30,7 @@ std::string name_all(const NetworkDifferences& differences, std::string_view por
 bool is_same_there(const model::DistributedSwitch& own, const model::DistributedSwitch& shared,
                    const std::string& host) {
   const auto here = [&host](model::DistributedSwitch vds) {
-    std::erase_if(vds.hosts, [&](const auto& entry) { return entry.first != host; });
+    model::erase_other_members(vds, host);
     return vds;
   };
   return here(own) == here(shared);
@@ -58,7 +58,7 @@ NetworkDifferences find_differences(const model::Network& own, const model::Netw
 
 model::Network without_others(model::Network network, const std::string& called) {
   for (auto& [name, vds] : network.switches) {
-    std::erase_if(vds.hosts, [&](const auto& entry) { return entry.first != called; });
+    model::erase_other_members(vds, called);
   }
   return network;
 }
@@ -66,10 +66,9 @@ model::Network without_others(model::Network network, const std::string& called)
 model::Network under_one_name(model::Network network, const std::string& host) {
   for (auto& [name, vds] : network.switches) {
     if (vds.hosts.empty()) continue;
-    auto own = vds.hosts.extract(vds.hosts.begin());
-    vds.hosts.clear();
-    own.key() = host;
-    vds.hosts.insert(std::move(own));
+    const std::string first = vds.hosts.begin()->first;
+    model::erase_other_members(vds, first);
+    model::rename_member(vds, first, host);
   }
   return network;
 }

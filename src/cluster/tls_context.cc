@@ -50,6 +50,10 @@ bool trust(SSL_CTX* context, const std::string& pem) {
   return authority && X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) == 1;
 }
 
+std::string with_length(const std::string& protocol) {
+  return std::string(1, static_cast<char>(protocol.size())) + protocol;
+}
+
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
                     const unsigned char* in, unsigned in_length, void* argument) {
   const auto* ours = static_cast<const std::string*>(argument);
@@ -73,8 +77,8 @@ std::string tls_problem(const SSL* tls) {
   return std::string(reason) + ": " + X509_verify_cert_error_string(judged);
 }
 
-TlsContext::TlsContext(SSL_CTX* context, std::string protocol)
-    : context_(context), protocol_(std::move(protocol)) {}
+TlsContext::TlsContext(SSL_CTX* context, std::string protocols)
+    : context_(context), protocols_(std::move(protocols)) {}
 
 TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
@@ -82,12 +86,13 @@ TlsContext::~TlsContext() {
 
 Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& identity,
                                                        const std::string& authority,
-                                                       const std::string& protocol) {
+                                                       const std::vector<std::string>& protocols) {
   ERR_clear_error();
   SSL_CTX* context = SSL_CTX_new(TLS_method());
   if (context == nullptr) return fail(Errc::kIo, "TLS: " + tls_problem());
-  std::unique_ptr<TlsContext> made(
-      new TlsContext(context, std::string(1, static_cast<char>(protocol.size())) + protocol));
+  std::string named;
+  for (const std::string& protocol : protocols) named += with_length(protocol);
+  std::unique_ptr<TlsContext> made(new TlsContext(context, std::move(named)));
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   // AES-128-GCM first: the fastest where processors have instructions for it.
   SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384");
@@ -103,32 +108,50 @@ Result<std::unique_ptr<TlsContext>> TlsContext::create(const std::string& identi
     return fail(Errc::kInvalidArgument,
                 "the authority's certificate cannot be used: " + tls_problem());
   }
-  SSL_CTX_set_alpn_select_cb(context, choose_protocol, &made->protocol_);
-  SSL_CTX_set_alpn_protos(context, reinterpret_cast<const unsigned char*>(made->protocol_.data()),
-                          static_cast<unsigned>(made->protocol_.size()));
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, &made->protocols_);
   return made;
 }
 
-Result<SSL*> TlsContext::make(int socket, bool as_client) const {
+Result<SSL*> TlsContext::make(int socket) const {
   ERR_clear_error();
   SSL* tls = SSL_new(context_);
   if (tls == nullptr || SSL_set_fd(tls, socket) != 1) {
     SSL_free(tls);
     return fail(Errc::kIo, "TLS: " + tls_problem());
   }
-  if (as_client) {
-    SSL_set_connect_state(tls);
-  } else {
-    SSL_set_accept_state(tls);
+  return tls;
+}
+
+Result<SSL*> TlsContext::accept(int socket) const {
+  auto tls = make(socket);
+  if (tls) SSL_set_accept_state(*tls);
+  return tls;
+}
+
+Result<SSL*> TlsContext::connect(int socket, const std::string& protocol) const {
+  auto tls = make(socket);
+  if (!tls) return tls;
+  SSL_set_connect_state(*tls);
+  const std::string named = with_length(protocol);
+  // Not 0: there was no memory for it.
+  if (SSL_set_alpn_protos(*tls, reinterpret_cast<const unsigned char*>(named.data()),
+                          static_cast<unsigned>(named.size())) != 0) {
+    SSL_free(*tls);
+    return fail(Errc::kIo, "TLS: " + tls_problem());
   }
   return tls;
 }
 
-Result<authority::Peer> peer_of(SSL* tls) {
+std::string protocol_of(const SSL* tls) {
   const unsigned char* protocol = nullptr;
   unsigned length = 0;
   SSL_get0_alpn_selected(tls, &protocol, &length);
-  if (length == 0) return fail(Errc::kInvalidArgument, "the peer uses another protocol");
+  return {reinterpret_cast<const char*>(protocol), length};
+}
+
+Result<authority::Peer> peer_of(SSL* tls) {
+  if (protocol_of(tls).empty())
+    return fail(Errc::kInvalidArgument, "the peer uses another protocol");
   const Certificate certificate(SSL_get1_peer_certificate(tls));
   const Bio text(BIO_new(BIO_s_mem()));
   if (!certificate || !text || PEM_write_bio_X509(text.get(), certificate.get()) != 1) {

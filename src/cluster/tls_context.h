@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "authority/identity.h"
 #include "base/result.h"
@@ -21,25 +22,31 @@ namespace paravane::cluster {
 
 class TlsContext {
  public:
-  // `protocol`: the name that both hosts must give for the protocol (ALPN, RFC 7301). Errors:
-  // kInvalidArgument (the key does not belong to the certificate), kIo.
+  // `protocols`: names of protocols, of which both hosts must give the same one (ALPN, RFC 7301).
+  // Errors: kInvalidArgument (the key does not belong to the certificate), kIo.
   static Result<std::unique_ptr<TlsContext>> create(const std::string& identity,
                                                     const std::string& authority,
-                                                    const std::string& protocol);
+                                                    const std::vector<std::string>& protocols);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
   // Creates a TLS connection on a connected socket, which the caller continues to own. The context
   // must outlive the connection. Errors: kIo.
-  Result<SSL*> make(int socket, bool as_client) const;
+  Result<SSL*> accept(int socket) const;
+  // As a client, which names one of the protocols.
+  Result<SSL*> connect(int socket, const std::string& protocol) const;
 
  private:
-  TlsContext(SSL_CTX* context, std::string protocol);
+  TlsContext(SSL_CTX* context, std::string protocols);
+  Result<SSL*> make(int socket) const;
 
   SSL_CTX* context_;
-  std::string protocol_;  // preceded by its length
+  std::string protocols_;  // each preceded by its length
 };
+
+// The protocol that both ends named. Empty: they have none in common.
+std::string protocol_of(const SSL* tls);
 
 // The host at the other end, after the handshake. Errors: kInvalidArgument.
 Result<authority::Peer> peer_of(SSL* tls);

@@ -108,6 +108,7 @@ void ClusterFabric::close_channels(const std::string& reason) {
   if (!maker_) return;
   maker_.reset();
   parts_.worker.post([ports = &ports_, reason] { ports->close_channels(reason); });
+  parts_.cables.cut_all(reason);
 }
 
 void ClusterFabric::begin(const authority::Identity& self) {
@@ -124,6 +125,17 @@ void ClusterFabric::begin(const authority::Identity& self) {
        .changed =
            [this](const std::string& host, const std::string& problem) {
              parts_.post([this, host, problem] { on_changed(host, explain(host, problem)); });
+           },
+       .cable_made =
+           [this](cluster::MadeCable made) {
+             auto shared = std::make_shared<cluster::MadeCable>(std::move(made));
+             parts_.post([this, shared] { on_cable_made(shared); });
+           },
+       .cable_changed =
+           [this](const std::string& host, const std::string& problem) {
+             parts_.post([this, host, problem] {
+               parts_.cables.set_problem(host, describe(explain(host, problem)));
+             });
            },
        .dial =
            [this, source = site_.address](const std::string& endpoint,
@@ -165,6 +177,8 @@ void ClusterFabric::on_listener(std::uint16_t port, const Endpoint& at, Result<U
 void ClusterFabric::end() {
   maker_.reset();
   channels_.clear();
+  cables_.clear();
+  parts_.cables.set_hosts("", {});
 }
 
 void ClusterFabric::on_identity() {
@@ -241,7 +255,40 @@ void ClusterFabric::tell_maker() {
                      return inventory::why_no_member(view->members, peer, key);
                    }};
   }
+  tell_cables(peers);
   if (maker_) maker_->set_hosts(std::move(peers));
+}
+
+void ClusterFabric::tell_cables(const std::map<std::string, cluster::ChannelPeer>& peers) {
+  std::set<std::string> hosts;
+  std::map<std::string, cluster::ChannelPeer> wanted;
+  for (const auto& [name, host] : view_->hosts) {
+    const bool has_cable = has_cables_ && host.info && host.info->has_infiniband;
+    if (name == self_ || !has_cable) continue;
+    hosts.insert(name);
+    if (const auto peer = peers.find(name); peer != peers.end()) wanted.insert(*peer);
+  }
+  parts_.cables.set_hosts(self_, hosts);
+  if (maker_) return maker_->set_cables(std::move(wanted));
+  for (const std::string& name : hosts)
+    parts_.cables.set_problem(name, describe(why_closed(name, view_->hosts.at(name))));
+}
+
+void ClusterFabric::set_cables(bool has_adapters) {
+  has_cables_ = has_adapters;
+  parts_.cluster.set_infiniband(has_adapters);
+  if (view_) tell_maker();
+}
+
+void ClusterFabric::on_cable_lost(const std::string& host, std::uint64_t number,
+                                  const std::string& reason) {
+  if (maker_) maker_->on_cable_lost(host, number, reason);
+}
+
+void ClusterFabric::on_cable_made(const std::shared_ptr<cluster::MadeCable>& made) {
+  cables_.on_made(made->host, made->key);
+  parts_.cables.add(made);
+  if (view_) end_channels_of_others();  // it was judged by what was known then
 }
 
 // A host that was removed, or has the name of one that was, loses its channel.
@@ -251,6 +298,8 @@ void ClusterFabric::end_channels_of_others() {
       ports->close_channel(id, reason);
     });
   }
+  for (const cluster::MemberChannels::Ended& ended : cables_.look(view_->members))
+    parts_.cables.cut(ended.host, ended.reason);
 }
 
 model::ChannelProblem ClusterFabric::why_closed(const std::string& name,

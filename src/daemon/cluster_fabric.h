@@ -4,7 +4,8 @@
 // If the operator allows channels (TCP connections) between this host and other hosts,
 // ClusterFabric also starts the code that opens channels to the valid members
 // (cluster/channel_maker.h). This host then listens on the first free port of the range that
-// vSphere uses, and publishes the port.
+// vSphere uses, and publishes the port. Cables of the InfiniBand subnet are made at the same place,
+// to the members that have an InfiniBand adapter, as this host does.
 //
 // Control thread only. Calls from other threads are passed to the control thread through the
 // function `post`.
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,21 @@ class ClusterFabric final : public host::Channels {
     std::function<model::HcaMemory()> hca_memory;
     // Reports an event of the cluster.
     std::function<void(model::Event)> tell;
+    // What becomes of the cables of this host's InfiniBand subnet.
+    struct Cables {
+      // This host's name, empty outside of a cluster, and the other hosts to which there is one.
+      std::function<void(const std::string& self, std::set<std::string> hosts)> set_hosts =
+          [](const auto&, const auto&) {};
+      std::function<void(const std::shared_ptr<cluster::MadeCable>&)> add = [](const auto&) {};
+      // Why there is no line to a host; empty: there is one.
+      std::function<void(const std::string& host, const std::string& problem)> set_problem =
+          [](const auto&, const auto&) {};
+      // Ends the line to a host, or all.
+      std::function<void(const std::string& host, const std::string& reason)> cut =
+          [](const auto&, const auto&) {};
+      std::function<void(const std::string& reason)> cut_all = [](const auto&) {};
+    };
+    Cables cables{};
   };
 
   // `ports` is used on the worker's thread only. All arguments outlive this object.
@@ -69,6 +86,10 @@ class ClusterFabric final : public host::Channels {
   void on_channel_lost(const transport_channel::LostChannel& lost) override;
   void on_trunk(const worker::TrunkNews& news) override;
   void tell_again() override;
+  // ---- InfinibandCables::Maker ----
+  void set_cables(bool has_adapters) override;
+  void on_cable_lost(const std::string& host, std::uint64_t number,
+                     const std::string& reason) override;
 
  private:
   void begin(const authority::Identity& self);
@@ -92,11 +113,14 @@ class ClusterFabric final : public host::Channels {
   std::shared_ptr<const worker::OtherHosts::Held> share_held(
       std::vector<cluster::AwayGids::Held> away);
   void tell_maker();
+  // Those with an InfiniBand adapter, if this host has one.
+  void tell_cables(const std::map<std::string, cluster::ChannelPeer>& peers);
   void end_channels_of_others();
   verbs::HostId id_of(const std::string& host);
   // Empty: no host has had it.
   std::string name_of(verbs::HostId id) const;
   void on_made(const std::shared_ptr<cluster::MadeChannel>& made);
+  void on_cable_made(const std::shared_ptr<cluster::MadeCable>& made);
   void on_changed(const std::string& host, const model::ChannelProblem& problem);
 
   const settings::Config& config_;
@@ -113,6 +137,8 @@ class ClusterFabric final : public host::Channels {
   bool recalled_ = false;  // what away_ is to know from before the start
   std::shared_ptr<const worker::OtherHosts::Held> held_;  // last shared with the worker
   cluster::MemberChannels channels_;
+  cluster::MemberChannels cables_;
+  bool has_cables_ = false;  // this host has an InfiniBand adapter
   std::unique_ptr<cluster::ChannelMaker> maker_;
   // For channels that could not be opened. Used on the worker's thread only.
   std::shared_ptr<LimitedLog> not_opened_ = std::make_shared<LimitedLog>();

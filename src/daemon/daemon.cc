@@ -230,7 +230,23 @@ Status Daemon::make_fabric() {
           .post = [this](std::function<void()> act) { mailbox_->post(std::move(act)); },
           .hca = [this](const host::HcaChoice& choice) { trunks_->set_hca(choice); },
           .hca_memory = [this] { return trunks_->memory(); },
-          .tell = [this](model::Event event) { events_.add(std::move(event)); }},
+          .tell = [this](model::Event event) { events_.add(std::move(event)); },
+          .cables =
+              {.set_hosts =
+                   [this](const std::string& self, std::set<std::string> hosts) {
+                     host_->cables().set_hosts(self, std::move(hosts));
+                   },
+               .add =
+                   [this](const std::shared_ptr<cluster::MadeCable>& made) {
+                     host_->cables().add(made->host, made->number, std::move(made->stream));
+                   },
+               .set_problem =
+                   [this](const std::string& host, const std::string& problem) {
+                     host_->cables().set_problem(host, problem);
+                   },
+               .cut = [this](const std::string& host,
+                             const std::string& reason) { host_->cables().cut(host, reason); },
+               .cut_all = [this](const std::string& reason) { host_->cables().cut_all(reason); }}},
       host_->ports());
   host_->set_channels(fabric_.get());
   return {};

@@ -109,6 +109,8 @@ void HandOver::have_peers_wait() {
 
 Status HandOver::send_estate(privsep::EstateLine& line) {
   const Instant deadline = std::chrono::steady_clock::now() + kSendLimit;
+  // First: VMs do not stand still while its thread finishes what it is at.
+  const std::vector<std::byte> subnet = parts_.host.freeze_subnet();
   frozen_at_ = std::chrono::steady_clock::now();
   const std::string frozen_at = as_text(frozen_at_);
   const auto ports = parts_.host.freeze();
@@ -126,6 +128,9 @@ Status HandOver::send_estate(privsep::EstateLine& line) {
   }
   const int api = parts_.api.door().listener();
   if (Status sent = line.send(host::kApiParcel, {}, {&api, 1}, deadline); !sent) return sent;
+  if (!subnet.empty()) {
+    if (Status sent = line.send(host::kSubnetParcel, subnet, {}, deadline); !sent) return sent;
+  }
   for (const worker::PortParcel& port : *ports) {
     std::vector<int> descriptors;
     descriptors.reserve(port.descriptors.size());

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/if_tun.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -247,6 +248,7 @@ void allow_in_part(Filter& filter) {
   filter.allow("prlimit64", {is(2, 0)});                                    // to look
   filter.allow("ioctl", {is(1, TCGETS)});                                   // is it a terminal?
   filter.allow("ioctl", {is(1, SIOCOUTQ)});                                 // of a VMM's socket
+  filter.allow("ioctl", {is(1, TUNSETCARRIER)});                            // of an IPoIB uplink
   filter.allow("tgkill", {is(0, static_cast<std::uint64_t>(::getpid()))});  // abort()
 }
 

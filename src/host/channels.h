@@ -1,5 +1,6 @@
 // Channels is the interface through which a Host controls its channels, which are the connections
-// to the other hosts of its cluster, over TCP and over RDMA adapters. The daemon implements it.
+// to the other hosts of its cluster, over TCP and over RDMA adapters, and the cables of its
+// InfiniBand subnet to them. The daemon implements it.
 //
 // Control thread only.
 
@@ -10,13 +11,13 @@
 #include "host/channel_site.h"
 #include "host/hca_choice.h"
 #include "model/vmkernel.h"
+#include "subnet_host/infiniband_cables.h"
 #include "worker/port_table.h"
 
 namespace paravane::host {
 
-class Channels {
+class Channels : public subnet_host::InfinibandCables::Maker {
  public:
-  virtual ~Channels() = default;
   // Sets the address for channels. Channels at any other address are closed.
   virtual void set_site(const ChannelSite& site) = 0;
   // Sets the RDMA adapter that channels go over where both hosts have one.

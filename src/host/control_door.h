@@ -105,6 +105,22 @@ class ControlDoor : public model::Management {
   model::ApiResult<model::IbFabric> ib_fabric() override {
     return carry([this] { return host_.ib_fabric(); });
   }
+  model::ApiResult<std::vector<model::IbManager>> list_ib_managers() override {
+    return carry([this] { return host_.list_ib_managers(); });
+  }
+  model::ApiResult<void> add_ib_manager(const std::string& name) override {
+    return carry([this, name] { return host_.add_ib_manager(name); });
+  }
+  model::ApiResult<void> remove_ib_manager(const std::string& name) override {
+    return carry([this, name] { return host_.remove_ib_manager(name); });
+  }
+  model::ApiResult<std::vector<model::IbModuleStatus>> list_ib_modules() override {
+    return carry([this] { return host_.list_ib_modules(); });
+  }
+  model::ApiResult<model::IbModuleStatus> change_ib_module(
+      const std::string& name, const model::IbModuleChange& change) override {
+    return carry([this, name, change] { return host_.change_ib_module(name, change); });
+  }
   model::ApiResult<void> restart_infiniband() override {
     return carry([this] { return host_.restart_infiniband(); });
   }

@@ -1,5 +1,7 @@
 #include "host/device_uses.h"
 
+#include <algorithm>
+
 namespace paravane::host {
 namespace {
 
@@ -8,8 +10,8 @@ std::string switch_over(const std::string& nic, const model::Network& network,
                         const std::string& host) {
   if (nic.empty()) return {};
   for (const auto& [name, vds] : network.switches) {
-    const auto member = vds.hosts.find(host);
-    if (member != vds.hosts.end() && member->second == nic) return name;
+    const std::vector<std::string> uplinks = model::uplinks_of(vds, host);
+    if (std::ranges::find(uplinks, nic) != uplinks.end()) return name;
   }
   return {};
 }

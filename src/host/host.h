@@ -98,7 +98,10 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // Stops the worker where it is and saves all adapters. Errors: as PortTable::save_ports(); kIo
   // (the worker did not respond). thaw() follows in any case, unless the process ends.
   Result<std::vector<worker::PortParcel>> freeze();
-  void thaw() { worker_->thaw(); }
+  void thaw();
+  // The same for the InfiniBand subnet, as bytes for its parcel; empty: there is nothing to hand
+  // over. Waits half a second at most.
+  std::vector<std::byte> freeze_subnet();
   // Each with the name of its parcel; the files stay ours.
   std::vector<std::pair<std::string, int>> locks() const;
   void set_upgrade(model::UpgradeStatus status) { upgrade_ = std::move(status); }
@@ -209,6 +212,22 @@ class Host final : public model::Management, public metrics::MetricsSource {
     return infiniband_->list_ib_uplinks();
   }
   model::ApiResult<model::IbFabric> ib_fabric() override { return infiniband_->ib_fabric(); }
+  model::ApiResult<std::vector<model::IbManager>> list_ib_managers() override {
+    return infiniband_->list_ib_managers();
+  }
+  model::ApiResult<void> add_ib_manager(const std::string& host) override {
+    return infiniband_->add_ib_manager(host);
+  }
+  model::ApiResult<void> remove_ib_manager(const std::string& host) override {
+    return infiniband_->remove_ib_manager(host);
+  }
+  model::ApiResult<std::vector<model::IbModuleStatus>> list_ib_modules() override {
+    return infiniband_->list_ib_modules();
+  }
+  model::ApiResult<model::IbModuleStatus> change_ib_module(
+      const std::string& name, const model::IbModuleChange& change) override {
+    return infiniband_->change_ib_module(name, change);
+  }
   model::ApiResult<void> restart_infiniband() override { return infiniband_->restart_infiniband(); }
 
   // ---- VmkernelManagement ----
@@ -259,6 +278,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   // ---- Channels to other hosts ---- From now on, `channels` is told its address, the GIDs of this
   // host's guests, and which channels were lost; null: nothing is told any more.
   void set_channels(Channels* channels);
+  subnet_host::InfinibandCables& cables() { return infiniband_->cables(); }
   // Tells it which RDMA adapter channels may go over. Blocks while the host's devices are read.
   void look_for_hca();
   worker::Worker& worker() { return *worker_; }
@@ -289,6 +309,8 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::vector<std::pair<std::filesystem::path, std::string>> own_directories() const;
   model::ApiResult<void> lock_directories();
   model::ApiResult<void> inherit_directories();
+  // Empty: the engine before left none, or it is not read.
+  std::vector<std::byte> inherited_subnet();
   model::ApiResult<void> adopt_vms();
   void keep_locks() const;
   model::ApiResult<void> adopt_port(const model::VmSpec& spec, const model::AdapterSpec& adapter);
@@ -320,6 +342,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   void tell_failed(const model::AdapterName& adapter, const std::string& reason) const;
   void tell_network(const model::Network& network);
   model::ApiResult<metrics::MetricsSnapshot> gather_metrics(Instant now);
+  void gather_subnet(metrics::MetricsSnapshot& snapshot);
   model::ApiResult<std::optional<worker::AdapterMetrics>> gather_adapter(
       const model::AdapterName& port, Instant now);
   std::set<std::string> members() const;

@@ -46,6 +46,7 @@ void Host::on_view(const std::shared_ptr<const inventory::View>& view) {
 void Host::set_channels(Channels* channels) {
   channels_ = channels;
   if (channels_ != nullptr) channels_->set_site(vmkernel_->site());
+  infiniband_->cables().set_maker(channels_);
 }
 
 void Host::look_for_hca() {

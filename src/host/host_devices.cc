@@ -14,18 +14,21 @@ model::ApiResult<void> Host::open_machine() {
   machine_ = std::make_unique<MachineView>(config_.machine, *store_,
                                            [] { return std::chrono::steady_clock::now(); });
   uplink_rules_ = std::make_unique<UplinkRules>(
-      *machine_, UplinkRules::Parts{
-                     .attached = [this](const std::string& vds) { return attached_in(vds); },
-                     .strict = [this] { return vmkernel_->number(model::kPvrdmaUplinkEdit) != 0; },
-                     .management =
-                         [this] {
-                           const auto& management = network_->management();
-                           return management ? management->interface : std::string();
-                         },
-                     .ipoib_uplinks =
-                         [this] {
-                           return infiniband_ ? infiniband_->uplinks() : std::vector<std::string>();
-                         }});
+      *machine_,
+      UplinkRules::Parts{
+          .attached = [this](const std::string& vds) { return attached_in(vds); },
+          .strict = [this] { return vmkernel_->number(model::kPvrdmaUplinkEdit) != 0; },
+          .management =
+              [this] {
+                const auto& management = network_->management();
+                return management ? management->interface : std::string();
+              },
+          .ipoib_uplinks =
+              [this] { return infiniband_ ? infiniband_->uplinks() : std::vector<std::string>(); },
+          .nic_of_port =
+              [this](const std::string& port) {
+                return infiniband_ ? infiniband_->nic_of_port(port) : std::string();
+              }});
   return machine_->load();
 }
 

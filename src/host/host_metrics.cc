@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "host/host.h"
@@ -57,7 +59,27 @@ model::ApiResult<metrics::MetricsSnapshot> Host::gather_metrics(Instant now) {
     }
   }
   std::erase_if(qp_series_, [&there](const auto& entry) { return !there.contains(entry.first); });
+  gather_subnet(snapshot);
   return snapshot;
+}
+
+// Its thread, which no VM waits for, costs the page no more than its own part.
+void Host::gather_subnet(metrics::MetricsSnapshot& snapshot) {
+  using Of = subnet_host::LinkNews::Of;
+  const auto states = infiniband_->link_states();
+  if (!states) return;
+  std::map<std::pair<std::string, std::uint32_t>, metrics::IbPortMetrics> ports;
+  for (const subnet_host::LinkNews& state : *states) {
+    if (state.of == Of::kCable) {
+      snapshot.cables.push_back({.host = state.name, .is_up = state.is_up});
+      continue;
+    }
+    metrics::IbPortMetrics& port = ports[{state.name, state.port}];
+    port.adapter = state.name;
+    port.port = state.port;
+    (state.of == Of::kPort ? port.is_active : port.has_manager) = state.is_up;
+  }
+  for (auto& [place, port] : ports) snapshot.ib_ports.push_back(std::move(port));
 }
 
 model::ApiResult<std::optional<worker::AdapterMetrics>> Host::gather_adapter(

@@ -90,9 +90,7 @@ bool HostNetwork::follow(const std::string& host, std::shared_ptr<const inventor
 // The cluster that called it so is left, and its VMs go on: it stays in its switches.
 void HostNetwork::take_own_name(const std::string& before) {
   for (auto& [name, vds] : network_.switches) {
-    const auto member = vds.hosts.extract(before);
-    if (member.empty()) continue;
-    vds.hosts.insert_or_assign(own_name_, member.mapped());
+    if (!model::rename_member(vds, before, own_name_)) continue;
     if (auto kept = inventory_.put_switch(vds); !kept) {
       changes_.error("cannot save switch {}: {}", name, kept.error().message);
     }
@@ -181,6 +179,9 @@ privsep::SwitchPlan HostNetwork::plan() const {
     if (member == vds.hosts.end()) continue;
     privsep::SwitchPlan::Switch one{
         .name = name, .mtu = vds.mtu, .uplink = member->second, .vlans = {}};
+    if (const auto team = vds.standby.find(config_.host); team != vds.standby.end()) {
+      one.standby = team->second;
+    }
     for (const auto& [group_name, group] : network_.port_groups) {
       if (group.vds == name) one.vlans.push_back(group.vlan);
     }
@@ -218,12 +219,7 @@ privsep::SwitchPlan HostNetwork::plan() const {
                             .ipv4 = vmknic.ipv4});
   }
   plan.ipoib_uplinks = used_uplinks(plan);
-  // The keeper would look for a NIC of this name; add_problems() says what is wrong.
-  for (privsep::SwitchPlan::Switch& vds : plan.switches) {
-    if (config_.rules != nullptr && config_.rules->lacks_ipoib_uplink(vds.uplink)) {
-      vds.uplink.clear();
-    }
-  }
+  for (privsep::SwitchPlan::Switch& vds : plan.switches) leave_out_uplinks(vds);
   return plan;
 }
 
@@ -287,7 +283,12 @@ model::ApiResult<model::PortGroup> HostNetwork::find_on_this_host(
 model::ApiResult<void> HostNetwork::check_vmknic(const model::Vmknic& vmknic) const {
   const auto group = find_on_this_host(vmknic.port_group);
   if (!group) return std::unexpected(group.error());
-  return {};
+  if (group->vlan != model::kGuestVlans) return {};
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("port group {} has VLAN {} (guest VLAN tagging), and {} does not tag its frames",
+                  group->name, model::kGuestVlans, vmknic.name),
+      "Choose a port group with one VLAN.");
 }
 
 model::ApiResult<void> HostNetwork::check_use(const PortUse& use) const {
@@ -314,32 +315,33 @@ model::ApiResult<model::SwitchStatus> HostNetwork::put(const model::DistributedS
 }
 
 model::ApiResult<void> HostNetwork::check_given(const model::SwitchHost& host) const {
-  if (host.uplink.empty() || host.host != config_.host) return {};
-  if (std::ranges::find(config_.uplinks, host.uplink) != config_.uplinks.end()) return {};
-  const std::string nic =
-      config_.rules == nullptr ? host.uplink : config_.rules->shown(host.uplink);
-  return model::refuse(
-      model::ApiErrorCode::kInvalidRequest,
-      fmt::format("{} may not be used by switches on this host", nic),
-      fmt::format("Add {} to [network] uplinks in paravaned.toml, and restart the daemon.",
-                  model::is_ipoib_uplink_name(host.uplink) ? host.uplink : "the NIC"));
+  if (host.host != config_.host) return {};
+  for (const std::string& uplink : model::uplinks_of(host)) {
+    if (std::ranges::find(config_.uplinks, uplink) != config_.uplinks.end()) continue;
+    const std::string nic = config_.rules == nullptr ? uplink : config_.rules->shown(uplink);
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("{} may not be used by switches on this host", nic),
+        fmt::format("Add {} to [network] uplinks in paravaned.toml, and restart the daemon.",
+                    model::is_ipoib_uplink_name(uplink) ? uplink : "the NIC"));
+  }
+  return {};
 }
 
 model::ApiResult<model::SwitchHost> HostNetwork::resolve(const model::SwitchHost& host) const {
   if (host.host == config_.host && config_.rules != nullptr) {
-    const auto uplink = config_.rules->resolve(host.uplink);
-    if (!uplink) return std::unexpected(uplink.error());
-    return model::SwitchHost{.host = host.host, .uplink = *uplink};
+    return config_.rules->resolve_all(host);
   }
-  // An IPoIB uplink is called so on each host.
-  if (host.host == config_.host || !model::is_nic_name(host.uplink) ||
-      model::is_ipoib_uplink_name(host.uplink)) {
-    return host;
+  if (host.host == config_.host) return host;
+  for (const std::string& uplink : model::uplinks_of(host)) {
+    // An IPoIB uplink is called so on each host.
+    if (!model::is_nic_name(uplink) || model::is_ipoib_uplink_name(uplink)) continue;
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("{} of host {} can be resolved on that host only", uplink, host.host),
+        "Use its Linux interface name, as shown there by: paravane network nic list");
   }
-  return model::refuse(
-      model::ApiErrorCode::kInvalidRequest,
-      fmt::format("{} of host {} can be resolved on that host only", host.uplink, host.host),
-      "Use its Linux interface name, as shown there by: paravane network nic list");
+  return host;
 }
 
 model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
@@ -348,16 +350,16 @@ model::ApiResult<model::SwitchStatus> HostNetwork::create_switch(
     return std::unexpected(free.error());
   }
   model::DistributedSwitch vds = asked;
-  for (auto& [host, uplink] : vds.hosts) {
-    const auto known = resolve({.host = host, .uplink = uplink});
+  for (const auto& [host, uplink] : asked.hosts) {
+    const auto known = resolve(*model::member_of(asked, host));
     if (!known) return std::unexpected(known.error());
-    uplink = known->uplink;
+    model::put_member(vds, *known);
   }
   if (auto free = model::check_new_switch(network_, vds); !free)
     return std::unexpected(free.error());
   for (const auto& [host, uplink] : vds.hosts) {
     if (auto known = check_member(host); !known) return std::unexpected(known.error());
-    if (auto given = check_given({.host = host, .uplink = uplink}); !given) {
+    if (auto given = check_given(*model::member_of(vds, host)); !given) {
       return std::unexpected(given.error());
     }
   }
@@ -400,7 +402,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::add_switch_host(const std::st
   if (auto known = check_member(host.host); !known) return std::unexpected(known.error());
   if (auto given = check_given(host); !given) return std::unexpected(given.error());
   model::DistributedSwitch vds = network_.switches.at(name);
-  vds.hosts[host.host] = host.uplink;
+  model::put_member(vds, host);
   return put(vds);
 }
 
@@ -421,10 +423,11 @@ model::ApiResult<model::SwitchStatus> HostNetwork::set_switch_uplink(
     return std::unexpected(free.error());
   if (auto given = check_given(host); !given) return std::unexpected(given.error());
   if (host.host == config_.host && config_.rules != nullptr) {
-    auto quiet = config_.rules->check_edit(name, vds->hosts[host.host], host.uplink);
+    auto quiet = config_.rules->check_edit(name, model::uplinks_of(*vds, host.host),
+                                           model::uplinks_of(host));
     if (!quiet) return std::unexpected(quiet.error());
   }
-  vds->hosts[host.host] = host.uplink;
+  model::put_member(*vds, host);
   return put(*vds);
 }
 
@@ -432,7 +435,7 @@ model::ApiResult<model::SwitchStatus> HostNetwork::remove_switch_host(const std:
                                                                       const std::string& host) {
   auto vds = model::find_switch(network_, name);
   if (!vds) return std::unexpected(vds.error());
-  if (vds->hosts.erase(host) == 0) {
+  if (!model::erase_member(*vds, host)) {
     return model::refuse(model::ApiErrorCode::kNotFound,
                          fmt::format("host {} is not in switch {}", host, name),
                          "List the hosts of the switches with: paravane vds list");

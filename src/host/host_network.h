@@ -134,7 +134,7 @@ class HostNetwork final : public model::NetworkManagement {
   // Whether the last plan has this tap of an IPoIB uplink, and not one that was opened for a plan
   // before it.
   bool wants_uplink(const privsep::UplinkNote& tap) const;
-  // The switch whose uplink on this host it is; empty: none.
+  // The switch whose uplink on this host it is, or a standby uplink; empty: none.
   std::string switch_of_uplink(const std::string& uplink) const;
   // Why an adapter of this host reaches no native RoCE endpoints; empty: nothing is in the way.
   std::string why_no_roce(const PortUse& use) const;
@@ -181,6 +181,8 @@ class HostNetwork final : public model::NetworkManagement {
   std::vector<privsep::SwitchPlan::IpoibUplink> used_uplinks(const privsep::SwitchPlan& plan) const;
   void tell_roce_ports(const privsep::SwitchPlan& plan);
   void tell_uplinks(const privsep::SwitchPlan& plan);
+  // Takes out of a planned switch the uplinks that this host cannot use.
+  void leave_out_uplinks(privsep::SwitchPlan::Switch& vds) const;
   // Adds what only the engine knows.
   void add_problems(privsep::SwitchReport& report) const;
   // Stores the new state of a switch, then applies it.
@@ -204,7 +206,7 @@ class HostNetwork final : public model::NetworkManagement {
   model::ApiResult<void> check_unused_on(const std::string& host, const std::string& vds) const;
   model::ApiResult<void> check_member(const std::string& host) const;
   model::ApiResult<void> check_given(const model::SwitchHost& host) const;
-  // Returns `host` with the NIC's name in Linux.
+  // Returns `host` with the NICs' names in Linux.
   model::ApiResult<model::SwitchHost> resolve(const model::SwitchHost& host) const;
   model::SwitchStatus status_of(const model::DistributedSwitch& vds) const;
   model::PortGroupStatus status_of(const model::PortGroup& group) const;

@@ -92,6 +92,7 @@ model::SwitchStatus HostNetwork::status_of(const model::DistributedSwitch& vds) 
   if (made == report_.switches.end()) return status;
   status.form = made->form;
   status.bridges = made->bridges;
+  status.active = made->active;
   status.problems.insert(status.problems.end(), made->problems.begin(), made->problems.end());
   for (std::string& quarrel : teller_.quarrels(vds.name, std::chrono::steady_clock::now())) {
     status.problems.push_back(std::move(quarrel));
@@ -119,9 +120,11 @@ std::vector<metrics::SwitchMetrics> HostNetwork::metrics() const {
   for (const auto& [name, vds] : network_.switches) {
     if (!vds.hosts.contains(config_.host)) continue;
     const auto mended = teller_.counts().find(name);
+    const auto failovers = teller_.failovers().find(name);
     all.push_back({.name = name,
                    .mended = mended == teller_.counts().end() ? 0 : mended->second,
-                   .problems = status_of(vds).problems.size() + in_trouble[name]});
+                   .problems = status_of(vds).problems.size() + in_trouble[name],
+                   .failovers = failovers == teller_.failovers().end() ? 0 : failovers->second});
   }
   return all;
 }

@@ -445,6 +445,32 @@ TEST_F(HostNetworkTest, PlansAnIpoibUplinkThatASwitchOfThisHostHas) {
             "Add vmnic33 to [network] uplinks in paravaned.toml, and restart the daemon.");
 }
 
+TEST_F(HostNetworkTest, PlansATeamOfUplinksAndKeepsIt) {
+  make_lan();
+  ipoib_ = {{.name = "vmnic32", .making = 4}};
+  ASSERT_TRUE(network_->set_switch_uplink(
+      "lan", {.host = "h1", .uplink = "eth2", .standby = {"vmnic32", "eth1"}}));
+  start();
+  network_->apply();
+  EXPECT_EQ(maker_.last.switches[0].uplink, "eth2");
+  EXPECT_THAT(maker_.last.switches[0].standby, ElementsAre("vmnic32", "eth1"));
+  EXPECT_EQ(maker_.last.ipoib_uplinks.size(), 1u);
+  EXPECT_EQ(network_->switch_of_uplink("vmnic32"), "lan");
+  const auto refused =
+      network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth1", .standby = {"eth9"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "eth9 may not be used by switches on this host");
+  ASSERT_TRUE(network_->create_switch({.name = "dmz"}));
+  const auto taken = network_->add_switch_host("dmz", {.host = "h1", .uplink = "eth1"});
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ApiErrorCode::kInUse);
+  maker_.report.switches = {{.name = "lan", .active = "eth1"}};
+  network_->apply();
+  EXPECT_EQ(network_->find_switch("lan")->active, "eth1");
+  ASSERT_TRUE(network_->set_switch_uplink("lan", {.host = "h1", .uplink = "eth1"}));
+  EXPECT_THAT(maker_.last.switches[0].standby, IsEmpty());
+}
+
 TEST_F(HostNetworkTest, TakesTheTapsOfItsLastPlanOnly) {
   make_lan();
   ipoib_ = {{.name = "vmnic32", .making = 4}};

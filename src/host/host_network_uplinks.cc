@@ -14,10 +14,7 @@ std::vector<privsep::SwitchPlan::IpoibUplink> HostNetwork::used_uplinks(
   std::vector<privsep::SwitchPlan::IpoibUplink> used;
   if (!config_.ipoib_uplinks) return used;
   for (privsep::SwitchPlan::IpoibUplink& uplink : config_.ipoib_uplinks()) {
-    const bool is_used =
-        std::ranges::find(plan.switches, uplink.name, &privsep::SwitchPlan::Switch::uplink) !=
-        plan.switches.end();
-    if (is_used) used.push_back(std::move(uplink));
+    if (privsep::switch_of_uplink(plan, uplink.name) != nullptr) used.push_back(std::move(uplink));
   }
   return used;
 }
@@ -26,8 +23,7 @@ std::vector<privsep::SwitchPlan::IpoibUplink> HostNetwork::used_uplinks(
 void HostNetwork::tell_uplinks(const privsep::SwitchPlan& plan) {
   std::vector<PlannedUplink> wanted;
   for (const privsep::SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
-    const auto vds =
-        std::ranges::find(plan.switches, uplink.name, &privsep::SwitchPlan::Switch::uplink);
+    const privsep::SwitchPlan::Switch* vds = privsep::switch_of_uplink(plan, uplink.name);
     wanted.push_back({.uplink = uplink, .vds = vds->name, .mtu = vds->mtu, .vlans = vds->vlans});
   }
   const std::vector<PlannedUplink> before = std::exchange(ipoib_uplinks_, std::move(wanted));
@@ -58,10 +54,22 @@ bool HostNetwork::wants_uplink(const privsep::UplinkNote& tap) const {
 
 std::string HostNetwork::switch_of_uplink(const std::string& uplink) const {
   for (const auto& [name, vds] : network_.switches) {
-    const auto member = vds.hosts.find(config_.host);
-    if (member != vds.hosts.end() && member->second == uplink) return name;
+    const std::vector<std::string> uplinks = model::uplinks_of(vds, config_.host);
+    if (std::ranges::find(uplinks, uplink) != uplinks.end()) return name;
   }
   return {};
+}
+
+// The keeper would look for NICs of these names; add_problems() says what is wrong.
+void HostNetwork::leave_out_uplinks(privsep::SwitchPlan::Switch& vds) const {
+  if (config_.rules == nullptr) return;
+  std::vector<std::string> uplinks = privsep::uplinks_of(vds);
+  std::erase_if(uplinks,
+                [this](const std::string& one) { return config_.rules->lacks_ipoib_uplink(one); });
+  if (!config_.rules->why_no_team(uplinks).empty()) uplinks.resize(1);
+  vds.uplink = uplinks.empty() ? std::string() : uplinks.front();
+  if (!uplinks.empty()) uplinks.erase(uplinks.begin());
+  vds.standby = std::move(uplinks);
 }
 
 void HostNetwork::add_problems(privsep::SwitchReport& report) const {
@@ -69,14 +77,19 @@ void HostNetwork::add_problems(privsep::SwitchReport& report) const {
   for (privsep::SwitchReport::Switch& made : report.switches) {
     const auto vds = network_.switches.find(made.name);
     if (vds == network_.switches.end()) continue;
-    const auto member = vds->second.hosts.find(config_.host);
-    if (member == vds->second.hosts.end() || !config_.rules->lacks_ipoib_uplink(member->second)) {
-      continue;
-    }
-    std::string problem = fmt::format("{}. {}", no_ipoib_uplink(member->second), kAddIbAdapter);
     // A draft's report has it already.
-    if (std::ranges::find(made.problems, problem) != made.problems.end()) continue;
-    made.problems.push_back(std::move(problem));
+    const auto add = [&made](std::string problem) {
+      if (std::ranges::find(made.problems, problem) != made.problems.end()) return;
+      made.problems.push_back(std::move(problem));
+    };
+    const std::vector<std::string> uplinks = model::uplinks_of(vds->second, config_.host);
+    for (const std::string& uplink : uplinks) {
+      if (!config_.rules->lacks_ipoib_uplink(uplink)) continue;
+      add(fmt::format("{}. {}", no_ipoib_uplink(uplink), kAddIbAdapter));
+    }
+    if (std::string why = config_.rules->why_no_team(uplinks); !why.empty()) {
+      add(fmt::format("{}. {} is used alone", why, uplinks.front()));
+    }
   }
 }
 

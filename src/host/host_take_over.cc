@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "host/host.h"
 #include "host/refusals.h"
+#include "subnet_host/subnet_parcel.h"
 
 namespace paravane::host {
 
@@ -102,6 +103,15 @@ Result<std::vector<worker::PortParcel>> Host::freeze() {
   const bool frozen = worker_->freeze([this, &ports] { ports = ports_->save_ports(); });
   if (!frozen && ports) return fail(Errc::kResourceExhausted, "out of memory");
   return ports;
+}
+
+std::vector<std::byte> Host::freeze_subnet() {
+  return infiniband_ ? infiniband_->freeze() : std::vector<std::byte>();
+}
+
+void Host::thaw() {
+  worker_->thaw();
+  if (infiniband_) infiniband_->thaw();
 }
 
 std::vector<std::pair<std::string, int>> Host::locks() const {
@@ -203,6 +213,22 @@ model::ApiResult<void> Host::adopt_parcel(const model::VmSpec& spec,
   return {};
 }
 
+// What was kept of an engine that was killed is too old: its manager may have changed all since.
+std::vector<std::byte> Host::inherited_subnet() {
+  if (!inheritance_->subnet || inheritance_->is_kept) return {};
+  const privsep::Parcel& parcel = *inheritance_->subnet;
+  if (parcel.bytes() > subnet_host::kMostSubnetParcelBytes) {
+    changes_.error(
+        "the InfiniBand subnet begins anew: its state has {} bytes, and at most {} are read",
+        parcel.bytes(), subnet_host::kMostSubnetParcelBytes);
+    return {};
+  }
+  auto state = parcel.read();
+  if (state) return std::move(*state);
+  changes_.error("the InfiniBand subnet begins anew: {}", state.error().message);
+  return {};
+}
+
 void Host::keep_all() {
   keep_locks();
   worker_->post([this] { ports_->keep_all(); });
@@ -217,7 +243,7 @@ void Host::begin() {
   worker_->begin_turns();
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);
-  infiniband_->begin(/*follows=*/true);
+  infiniband_->begin(/*follows=*/true, inherited_subnet());
   adopted_.clear();
   inheritance_.reset();
   tell_cluster();

@@ -12,9 +12,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/event_log.h"
 #include "host/host.h"
+#include "testing/log_capture.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::host {
@@ -100,6 +102,39 @@ TEST_F(HostTakeOverTest, LeavesAKeptStateThatIsTooLong) {
     ASSERT_TRUE(vm);
     EXPECT_EQ(vm->adapters[0].state, model::VmState::kDetached);
   }
+}
+
+// An InfiniBand subnet's state takes no room before it is known to be short enough.
+TEST_F(HostTakeOverTest, ASubnetsStateThatIsTooLongCostsTheSubnetAlone) {
+  Inheritance inheritance;
+  for (const auto& [name, lock] : before_->locks()) {
+    inheritance.locks.emplace(name, UniqueFd(::fcntl(lock, F_DUPFD_CLOEXEC, 0)));
+  }
+  before_.reset();
+  inheritance.subnet =
+      std::move(with_long_state("db1").adapters.extract(adapter_parcel({"db1", 1})).mapped());
+  const std::uint64_t peak_kib = own_peak_kib();
+  const LogCapture log;
+  const auto after = Host::take_over(config_, std::move(inheritance), [] {});
+  ASSERT_TRUE(after) << after.error().message;
+  (*after)->begin();
+  EXPECT_THAT(log.text(), HasSubstr("the InfiniBand subnet begins anew: its state has 4294967295"));
+  EXPECT_LT(own_peak_kib(), peak_kib + (64u << 10));
+}
+
+TEST(SortEstate, ASubnetIsThereOnceAtMost) {
+  const auto estate = [](int subnets) {
+    std::vector<privsep::Parcel> parcels;
+    for (int i = 0; i < subnets; ++i) parcels.emplace_back("subnet", UniqueFd(), 0);
+    return parcels;
+  };
+  const auto without = sort_estate(estate(0));
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(without->subnet);
+  const auto with = sort_estate(estate(1));
+  ASSERT_TRUE(with);
+  EXPECT_TRUE(with->subnet);
+  EXPECT_FALSE(sort_estate(estate(2)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ void Host::open_uplink(const privsep::UplinkNote& note, UniqueFd tap) {
   // Without a descriptor in the way, the keeper opens the right one at its next look.
   if (!network_->wants_uplink(note)) return;
   infiniband_->open_uplink({.uplink = note.uplink,
+                            .vds = network_->switch_of_uplink(note.uplink),
                             .vlan = note.vlan,
                             .tagged = note.tagged,
                             .mtu = note.mtu,

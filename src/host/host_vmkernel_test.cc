@@ -164,6 +164,9 @@ TEST_F(HostVmkernelTest, RefusesWithTheReason) {
             model::ApiErrorCode::kExists);
   EXPECT_EQ(code(vmkernel_->add_vmknic({.name = "vmk2", .port_group = "no"})),
             model::ApiErrorCode::kNotFound);
+  ASSERT_TRUE(network_->create_port_group({.name = "guests", .vds = "lan", .vlan = 4095}));
+  EXPECT_EQ(code(vmkernel_->add_vmknic({.name = "vmk2", .port_group = "guests"})),
+            model::ApiErrorCode::kInvalidRequest);
   EXPECT_EQ(
       code(vmkernel_->add_vmknic(
           {.name = "vmk2", .port_group = "pg", .ipv4 = parse_ipv4_interface("192.168.1.2/25")})),

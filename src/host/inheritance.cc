@@ -45,6 +45,9 @@ Result<Inheritance> sort_estate(std::vector<privsep::Parcel> parcels) {
     } else if (parcel.bytes() <= kMaxNumber && name == kFrozenParcel) {
       is_new = inheritance.frozen_at == 0;
       inheritance.frozen_at = read_frozen(parcel);
+    } else if (name == kSubnetParcel && !inheritance.subnet) {
+      is_new = true;
+      inheritance.subnet = std::move(parcel);
     } else if (parcel.descriptors.size() == 1 && name == kApiParcel) {
       is_new = !inheritance.api;
       inheritance.api = std::move(parcel.descriptors[0]);

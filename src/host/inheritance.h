@@ -1,6 +1,6 @@
 // Inheritance is what an engine leaves to the one that replaces it while VMs run, as the host of
-// the new one takes it: the locks of its directories, the socket of the API, and its adapters. It
-// is sent as parcels (privsep/estate_line.h).
+// the new one takes it: the locks of its directories, the socket of the API, its adapters, and its
+// InfiniBand subnet. It is sent as parcels (privsep/estate_line.h).
 //
 // The new engine does not trust what it gets. Names are checked here; each part checks its own.
 
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ namespace paravane::host {
 inline constexpr std::string_view kApiParcel = "api";
 // Since when no VM is served: nanoseconds of the steady clock, in digits.
 inline constexpr std::string_view kFrozenParcel = "frozen";
+// The InfiniBand subnet (subnet_host/subnet_parcel.h). Engines before 0.3.0 have none.
+inline constexpr std::string_view kSubnetParcel = "subnet";
 std::string lock_parcel(std::string_view setting);
 std::string adapter_parcel(const model::AdapterName& adapter);
 
@@ -36,6 +39,7 @@ struct Inheritance {
   UniqueFd api;                                        // the listening socket
   std::map<std::string, UniqueFd, std::less<>> locks;  // by the names of their parcels
   std::map<std::string, privsep::Parcel> adapters;     // likewise
+  std::optional<privsep::Parcel> subnet;
 };
 
 // Errors: kInvalidArgument (a parcel that no engine sends, or that is there twice).

@@ -74,6 +74,24 @@ Event mended_event(const std::string& vds, const std::vector<model::MendedLink>&
           .text = std::move(text)};
 }
 
+// Events of teams whose frames another uplink carries now.
+std::vector<Event> failovers_of(const privsep::SwitchReport& now_so,
+                                const privsep::SwitchReport& before) {
+  std::vector<Event> events;
+  for (const privsep::SwitchReport::Switch& vds : now_so.switches) {
+    const auto old =
+        std::ranges::find(before.switches, vds.name, &privsep::SwitchReport::Switch::name);
+    if (old == before.switches.end() || old->active.empty() || vds.active.empty()) continue;
+    if (old->active == vds.active) continue;
+    events.push_back({.type = "switch.failover",
+                      .severity = Severity::kWarning,
+                      .fields = {{"switch", vds.name}, {"from", old->active}, {"to", vds.active}},
+                      .text = fmt::format("switch {}: uplink {} carries the frames instead of {}",
+                                          vds.name, vds.active, old->active)});
+  }
+  return events;
+}
+
 std::string quarrel(const std::string& interface) {
   return fmt::format(
       "{}: repaired {} times within a minute, because another program on this host keeps changing "
@@ -130,6 +148,12 @@ std::vector<std::string> SwitchTeller::quarrels(const std::string& vds, Instant 
 
 void SwitchTeller::on_report(const privsep::SwitchReport& now_so,
                              const privsep::SwitchReport& before, Instant now) {
+  for (Event& event : failovers_of(now_so, before)) {
+    const std::string& vds = event.fields.at("switch");
+    ++failovers_[vds];
+    LogLimit& limit = limit_of(failover_limits_, vds);
+    say(limit, std::move(event), now);
+  }
   const std::set<Problem> old_ones = problems_of(before);
   const std::set<Problem> new_ones = problems_of(now_so);
   for (const Problem& problem : new_ones) {

@@ -1,7 +1,7 @@
 // SwitchTeller writes reports about the distributed switches on this host to the log and to the
 // event log. A report states which interfaces were repaired, which cannot be created, and which can
 // be created again. SwitchTeller also counts repairs, and reports an interface that another program
-// keeps changing.
+// keeps changing. Of a team of uplinks it tells which one has taken over.
 //
 // The reports are rate-limited, because other programs can cause them. Control thread only.
 
@@ -43,6 +43,8 @@ class SwitchTeller {
   std::vector<std::string> quarrels(const std::string& vds, Instant now) const;
   // Interfaces mended since the start, by switch; "": of none.
   const std::map<std::string, std::uint64_t>& counts() const { return counts_; }
+  // Times another uplink of a team took over since the start, by switch.
+  const std::map<std::string, std::uint64_t>& failovers() const { return failovers_; }
 
  private:
   struct Mends {
@@ -55,8 +57,10 @@ class SwitchTeller {
   std::function<void(model::Event)> tell_;
   std::map<std::string, Mends> mends_;           // by interface
   std::map<std::string, std::uint64_t> counts_;  // of switches, which are few
+  std::map<std::string, std::uint64_t> failovers_;
   std::map<std::string, LogLimit> mended_limits_;
   std::map<std::string, LogLimit> problem_limits_;
+  std::map<std::string, LogLimit> failover_limits_;
 };
 
 }  // namespace paravane::host

@@ -65,6 +65,28 @@ TEST_F(SwitchTellerTest, TellsOfTapsVmkernelInterfacesAndAllAtOnce) {
   }
 }
 
+TEST_F(SwitchTellerTest, TellsWhichUplinkOfATeamHasTakenOver) {
+  const auto with = [](const std::string& active) -> privsep::SwitchReport {
+    return {.switches = {{.name = "lan", .active = active}}};
+  };
+  teller_.on_report(with("eth1"), {}, now_);  // its first
+  teller_.on_report(with("eth1"), with("eth1"), now_);
+  teller_.on_report(with(""), with("eth1"), now_);  // none is there
+  EXPECT_THAT(events_, IsEmpty());
+  teller_.on_report(with("eth2"), with("eth1"), now_);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].type, "switch.failover");
+  EXPECT_EQ(events_[0].severity, model::Severity::kWarning);
+  EXPECT_EQ(events_[0].text, "switch lan: uplink eth2 carries the frames instead of eth1");
+  EXPECT_EQ(events_[0].fields.at("switch"), "lan");
+  EXPECT_EQ(events_[0].fields.at("from"), "eth1");
+  EXPECT_EQ(events_[0].fields.at("to"), "eth2");
+  EXPECT_EQ(teller_.failovers().at("lan"), 1u);
+  for (int i = 0; i < 50; ++i) teller_.on_report(with("eth1"), with("eth2"), now_);
+  EXPECT_EQ(events_.size(), SwitchTeller::kMostTold);
+  EXPECT_EQ(teller_.failovers().at("lan"), 51u);
+}
+
 TEST_F(SwitchTellerTest, AnInterfaceThatFlapsIsToldWithinABound) {
   const privsep::SwitchReport well{.switches = {{.name = "lan"}}};
   for (int i = 0; i < 50; ++i) {

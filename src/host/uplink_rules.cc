@@ -14,6 +14,9 @@ using model::ApiResult;
 
 namespace {
 
+constexpr const char* kRdmaAlone =
+    "Name that NIC alone, or choose NICs without RDMA: paravane rdma device list";
+
 const model::PhysicalNic* find_nic(const model::Machine& machine, const std::string& linux_name) {
   const auto found = std::ranges::find(machine.nics, linux_name, &model::PhysicalNic::linux_name);
   return found == machine.nics.end() ? nullptr : &*found;
@@ -78,8 +81,10 @@ bool UplinkRules::lacks_ipoib_uplink(const std::string& uplink) const {
   return machine && find_nic(*machine, uplink) == nullptr;
 }
 
-model::ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) const {
-  if (uplink.empty() || has_ipoib_uplink(uplink)) return uplink;
+model::ApiResult<std::string> UplinkRules::resolve(const std::string& name) const {
+  if (name.empty() || has_ipoib_uplink(name)) return name;
+  const std::string of_port = parts_.nic_of_port ? parts_.nic_of_port(name) : std::string();
+  const std::string& uplink = of_port.empty() ? name : of_port;
   const auto machine = machine_.look();
   if (!machine && model::is_nic_name(uplink)) return std::unexpected(machine.error());
   if (!machine) return uplink;
@@ -102,20 +107,59 @@ model::ApiResult<std::string> UplinkRules::resolve(const std::string& uplink) co
   return linux_name;
 }
 
-std::string UplinkRules::why_quiet(const std::string& before, const std::string& after) const {
+model::ApiResult<model::SwitchHost> UplinkRules::resolve_all(const model::SwitchHost& host) const {
+  model::SwitchHost resolved{.host = host.host};
+  for (const std::string& uplink : model::uplinks_of(host)) {
+    auto linux_name = resolve(uplink);
+    if (!linux_name) return std::unexpected(linux_name.error());
+    if (resolved.uplink.empty()) {
+      resolved.uplink = std::move(*linux_name);
+    } else {
+      resolved.standby.push_back(std::move(*linux_name));
+    }
+  }
+  // "vmnic1" and "eth1" are one.
+  if (const Status good = model::check_switch_host(resolved); !good) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, good.error().message);
+  }
+  if (std::string why = why_no_team(model::uplinks_of(resolved)); !why.empty()) {
+    return model::refuse(model::ApiErrorCode::kInvalidRequest, std::move(why), kRdmaAlone);
+  }
+  return resolved;
+}
+
+std::string UplinkRules::why_no_team(const std::vector<std::string>& uplinks) const {
+  if (uplinks.size() < 2) return {};
   const auto machine = machine_.look();  // else no RDMA device is known
-  for (const std::string& uplink : {before, after}) {
+  for (const std::string& uplink : uplinks) {
     const model::RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
     if (device == nullptr) continue;
-    return fmt::format("{} is the NIC of {}, so the RDMA uplink", shown_in(*machine, uplink),
-                       device->name);
+    return fmt::format(
+        "{} is the NIC of {} and must be the only uplink of its switch, because "
+        "PVRDMA does not support NIC teaming",
+        shown_in(*machine, uplink), device->name);
+  }
+  return {};
+}
+
+std::string UplinkRules::why_quiet(const std::vector<std::string>& before,
+                                   const std::vector<std::string>& after) const {
+  const auto machine = machine_.look();  // else no RDMA device is known
+  for (const std::vector<std::string>* uplinks : {&before, &after}) {
+    for (const std::string& uplink : *uplinks) {
+      const model::RdmaDevice* device = machine ? device_of(*machine, uplink) : nullptr;
+      if (device == nullptr) continue;
+      return fmt::format("{} is the NIC of {}, so the RDMA uplink", shown_in(*machine, uplink),
+                         device->name);
+    }
   }
   if (!parts_.strict()) return {};
   return fmt::format("{} is 1, so the uplink", model::kPvrdmaUplinkEdit);
 }
 
-model::ApiResult<void> UplinkRules::check_edit(const std::string& vds, const std::string& before,
-                                               const std::string& after) const {
+model::ApiResult<void> UplinkRules::check_edit(const std::string& vds,
+                                               const std::vector<std::string>& before,
+                                               const std::vector<std::string>& after) const {
   if (before == after) return {};
   const std::string why = why_quiet(before, after);
   if (why.empty()) return {};

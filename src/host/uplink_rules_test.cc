@@ -45,7 +45,11 @@ class UplinkRulesTest : public testing::Test {
                                        },
                                    .strict = [this] { return strict_; },
                                    .management = [] { return std::string("eth3"); },
-                                   .ipoib_uplinks = [this] { return ipoib_; }});
+                                   .ipoib_uplinks = [this] { return ipoib_; },
+                                   .nic_of_port =
+                                       [](const std::string& port) {
+                                         return std::string(port == "vmnic13.p2" ? "eth0" : "");
+                                       }});
   }
 
   TempDir dir_;
@@ -95,35 +99,55 @@ TEST_F(UplinkRulesTest, RefuseATeamWithRdma) {
 }
 
 TEST_F(UplinkRulesTest, KeepAnRdmaUplinkWhileVmsRun) {
-  const auto refused = rules_->check_edit("lan", "eth1", "eth0");
+  const auto refused = rules_->check_edit("lan", {"eth1"}, {"eth0"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_THAT(refused.error().vms, ElementsAre("db1", "db2"));
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("vmnic1 (eth1) is the NIC of vmrdma0"), HasSubstr("db1, db2")));
-  EXPECT_FALSE(rules_->check_edit("lan", "", "eth1"));
-  EXPECT_TRUE(rules_->check_edit("lan", "eth1", "eth1"));
-  EXPECT_TRUE(rules_->check_edit("other", "eth1", "eth0"));
+  EXPECT_FALSE(rules_->check_edit("lan", {}, {"eth1"}));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth1"}, {"eth1"}));
+  EXPECT_TRUE(rules_->check_edit("other", {"eth1"}, {"eth0"}));
   attached_.clear();
-  EXPECT_TRUE(rules_->check_edit("lan", "eth1", "eth0"));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth1"}, {"eth0"}));
 }
 
 TEST_F(UplinkRulesTest, LetAnUplinkWithoutRdmaBeChangedAtAnyTime) {
-  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
-  EXPECT_TRUE(rules_->check_edit("lan", "eth0", ""));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth0"}, {"eth7"}));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth0"}, {}));
 }
 
 TEST_F(UplinkRulesTest, KeepAnyUplinkWhileVmsRunWhereTheSettingSaysSo) {
   strict_ = true;
-  const auto refused = rules_->check_edit("lan", "eth0", "eth7");
+  const auto refused = rules_->check_edit("lan", {"eth0"}, {"eth7"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, model::ApiErrorCode::kVmsAttached);
   EXPECT_THAT(refused.error().message,
               AllOf(HasSubstr("/Net/PVRDMAUplinkEditNeedsPowerOff is 1, so the uplink of a host"),
                     HasSubstr("db1, db2")));
-  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth0"));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth0"}, {"eth0"}));
   attached_.clear();
-  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "eth7"));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth0"}, {"eth7"}));
+}
+
+TEST_F(UplinkRulesTest, ATeamHasNoNicOfAnRdmaDevice) {
+  const auto team = rules_->resolve_all({.host = "h1", .uplink = "vmnic0", .standby = {"eth7"}});
+  ASSERT_TRUE(team) << team.error().message;
+  EXPECT_EQ(*team, (model::SwitchHost{.host = "h1", .uplink = "eth0", .standby = {"eth7"}}));
+  for (const model::SwitchHost& bad :
+       {model::SwitchHost{.host = "h1", .uplink = "eth1", .standby = {"eth0"}},
+        model::SwitchHost{.host = "h1", .uplink = "eth0", .standby = {"vmnic1"}}}) {
+    const auto refused = rules_->resolve_all(bad);
+    ASSERT_FALSE(refused) << bad.uplink;
+    EXPECT_EQ(refused.error().code, ApiErrorCode::kInvalidRequest);
+    EXPECT_EQ(refused.error().message,
+              "vmnic1 (eth1) is the NIC of vmrdma0 and must be the only uplink of its switch, "
+              "because PVRDMA does not support NIC teaming");
+  }
+  EXPECT_TRUE(rules_->resolve_all({.host = "h1", .uplink = "eth1"}));
+  EXPECT_EQ(rules_->why_no_team({"eth1"}), "");
+  // One NIC by both of its names.
+  EXPECT_FALSE(rules_->resolve_all({.host = "h1", .uplink = "eth0", .standby = {"vmnic0"}}));
 }
 
 TEST_F(UplinkRulesTest, AnIpoibUplinkOfThisHostIsItself) {
@@ -132,9 +156,10 @@ TEST_F(UplinkRulesTest, AnIpoibUplinkOfThisHostIsItself) {
   EXPECT_EQ(rules_->shown("vmnic33"), "vmnic33");
   EXPECT_FALSE(rules_->lacks_ipoib_uplink("vmnic33"));
   // VMs may run: no queue pair of theirs is at it.
-  EXPECT_TRUE(rules_->check_edit("lan", "eth0", "vmnic33"));
+  EXPECT_TRUE(rules_->check_edit("lan", {"eth0"}, {"vmnic33"}));
   strict_ = true;
-  EXPECT_EQ(rules_->check_edit("lan", "eth0", "vmnic33").error().code, ApiErrorCode::kVmsAttached);
+  EXPECT_EQ(rules_->check_edit("lan", {"eth0"}, {"vmnic33"}).error().code,
+            ApiErrorCode::kVmsAttached);
 }
 
 TEST_F(UplinkRulesTest, AnIpoibUplinkThatIsNotThereIsSaidInWords) {
@@ -144,10 +169,16 @@ TEST_F(UplinkRulesTest, AnIpoibUplinkThatIsNotThereIsSaidInWords) {
   EXPECT_EQ(none.error().code, ApiErrorCode::kNotFound);
   EXPECT_EQ(none.error().message, "vmnic34 is not an IPoIB uplink of this host");
   EXPECT_THAT(none.error().remedy, HasSubstr("paravane infiniband adapter add"));
+  EXPECT_THAT(none.error().remedy, HasSubstr("enable module ib_ipoib"));
   EXPECT_TRUE(rules_->lacks_ipoib_uplink("vmnic34"));
   for (const char* other : {"", "vmnic32", "vmnic48", "eth0", "eth9"}) {
     EXPECT_FALSE(rules_->lacks_ipoib_uplink(other)) << other;
   }
+}
+
+TEST_F(UplinkRulesTest, AnEthernetPortOfAnInfinibandAdapterIsItsNic) {
+  EXPECT_EQ(*rules_->resolve("vmnic13.p2"), "eth0");
+  EXPECT_EQ(*rules_->resolve("vmnic13.p1"), "vmnic13.p1");
 }
 
 // Some call their NICs so themselves.

@@ -4,19 +4,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "api/infiniband_json.h"
+#include "base/memory_shortage.h"
 #include "base/socket_use.h"
 #include "base/unix_listener.h"
-#include "json/json_reader.h"
 #include "model/ib_device.h"
 #include "model/machine.h"
 #include "subnet_host/port_status.h"
-#include "subnet_host/uplink_status.h"
+#include "subnet_host/refusals.h"
+#include "subnet_host/subnet_parcel.h"
 
 namespace paravane::subnet_host {
 namespace {
@@ -27,13 +29,10 @@ using model::ApiResult;
 constexpr const char* kAdapterKind = "ib_adapter";  // of documents in the store
 // As operators call them (LeftOut::kind).
 constexpr std::string_view kAdapterWord = "InfiniBand adapter";
+constexpr Duration kManagerComes = std::chrono::seconds(5);
+constexpr const char* kRestart = "paravane infiniband restart";
 constexpr const char* kListAdapters =
     "List the InfiniBand adapters with: paravane infiniband adapter list";
-
-std::unexpected<model::ApiError> thread_is_busy() {
-  return model::refuse(ApiErrorCode::kBusy,
-                       "the InfiniBand subnet's thread did not respond in time", "Try again.");
-}
 
 std::unexpected<model::ApiError> no_such_adapter(const std::string& name) {
   return model::refuse(ApiErrorCode::kNotFound,
@@ -46,30 +45,29 @@ subnet::Speed speed_of(std::uint32_t rate_gbps) {
 }
 
 // REQUIRES: a device of the table.
-subnet::AdapterModel model_of(const model::IbAdapter& adapter) {
+subnet::AdapterModel model_of(const model::IbAdapter& adapter, const model::IbAdapterTypes& types) {
   const model::IbDevice device = *model::find_ib_device(adapter.device);
+  std::vector<bool> ethernet;
+  for (std::uint32_t port = 1; port <= device.ports; ++port)
+    ethernet.push_back(types.is_ethernet(port));
   return {.name = std::string(device.name),
           .device_id = device.pci_device,
           .ports = static_cast<std::uint8_t>(device.ports),
           .speed = speed_of(device.rate_gbps),
           .mtu = device.mtu > 2048 ? wire::infiniband::Mtu::k4096 : wire::infiniband::Mtu::k2048,
-          .partitions = static_cast<std::uint16_t>(device.partitions)};
-}
-
-store::DeviceRange uplink_range(const std::set<unsigned>& nic_numbers) {
-  return {
-      .first = model::kFirstIpoibUplink, .count = model::kMaxIpoibUplinks, .barred = nic_numbers};
-}
-
-// What a number belongs to. A port has one uplink so far, the one of index 0.
-std::string identity_of(const std::string& adapter, std::uint32_t port) {
-  return fmt::format("{}/{}/0", adapter, port);
+          .partitions = static_cast<std::uint16_t>(device.partitions),
+          .ethernet = std::move(ethernet)};
 }
 
 }  // namespace
 
 HostInfiniband::HostInfiniband(HostInfinibandConfig config, store::Store& store)
-    : config_(std::move(config)), store_(store), numbers_(model::kNicPrefix, {}) {}
+    : config_(std::move(config)),
+      store_(store),
+      modules_(store),
+      net_queue_files_(config_.umad_socket.parent_path()),
+      numbers_(model::kNicPrefix, {}),
+      cables_(config_.host, store) {}
 
 HostInfiniband::~HostInfiniband() {
   end_thread();
@@ -87,16 +85,22 @@ ApiResult<void> HostInfiniband::load() {
                        adapter ? "its name is " + adapter->name : adapter.error().message);
     }
   }
+  if (auto loaded = modules_.load(); !loaded) return loaded;
+  if (auto loaded = cables_.load(); !loaded) return loaded;
+  cables_.set_adapters(!adapters_.empty());
   return load_uplinks();
 }
 
-void HostInfiniband::begin(bool follows) {
+void HostInfiniband::begin(bool follows, std::span<const std::byte> inherited) {
   const SocketUse use = look_at_socket(config_.umad_socket).use;
   // Of an engine that has ended: an engine that serves may not ask whether a socket is in use.
   const bool is_left = use == SocketUse::kStale || (follows && use == SocketUse::kUnknown);
   if (is_left) ::unlink(config_.umad_socket.c_str());
   keep_numbers();
+  show_net_queues();
+  if (!inherited.empty() && !adapters_.empty()) take_over(inherited);
   for (const auto& [name, adapter] : adapters_) {
+    tell_types(adapter);
     if (const auto made = make(adapter); !made) {
       log_.error(std::chrono::steady_clock::now(), "InfiniBand adapter {}: {}", name,
                  made.error().message);
@@ -108,16 +112,33 @@ void HostInfiniband::begin(bool follows) {
 
 ApiResult<void> HostInfiniband::ensure_thread() {
   if (thread_) return {};
-  auto started =
-      SubnetThread::start({.host = config_.host,
-                           .switch_guid = guid_of("switch"),
-                           .uplink_lost = [this](const std::string& uplink) { tell_lost(uplink); },
-                           .trouble = [this](const std::string& why) { tell_trouble(why); }});
+  if (auto started = start_thread(); !started) return started;
+  return begin_thread();
+}
+
+ApiResult<void> HostInfiniband::start_thread() {
+  auto started = SubnetThread::start(
+      {.host = config_.host,
+       .switch_guid = guid_of("switch"),
+       .uplink_lost = [this](const std::string& uplink) { tell_lost(uplink); },
+       .cable_lost = [this](const std::string& host, std::uint64_t number,
+                            const std::string& why) { tell_cut(host, number, why); },
+       .link_news = [this](const LinkNews& news) { tell_news(news); },
+       .trouble = [this](const std::string& why) { tell_trouble(why); }});
   if (!started) return model::refuse(ApiErrorCode::kInternal, started.error().message);
   thread_ = std::move(*started);
+  return {};
+}
+
+ApiResult<void> HostInfiniband::begin_thread() {
   auto opened = open_door();
-  if (!opened) end_thread();
-  return opened;
+  if (!opened) {
+    end_thread();
+    return opened;
+  }
+  tell_door();
+  cables_.begin(*thread_);
+  return {};
 }
 
 ApiResult<void> HostInfiniband::open_door() {
@@ -132,9 +153,16 @@ ApiResult<void> HostInfiniband::open_door() {
   return {};
 }
 
+void HostInfiniband::tell_door() {
+  if (!thread_) return;
+  const auto uplinks = static_cast<std::uint32_t>(uplinks_.size());
+  thread_->post([thread = thread_.get(), uplinks] { thread->door().set_ipoib_uplinks(uplinks); });
+}
+
 void HostInfiniband::end_thread() {
   if (!thread_) return;
   thread_.reset();
+  cables_.end();
   // What stands there may be another's, if ours could not be made.
   if (std::exchange(has_door_, false)) ::unlink(config_.umad_socket.c_str());
 }
@@ -144,11 +172,26 @@ std::uint64_t HostInfiniband::guid_of(const std::string& node) const {
 }
 
 ApiResult<void> HostInfiniband::make(const model::IbAdapter& adapter) {
+  auto made = make_now(adapter);
+  if (made) {
+    not_made_.erase(adapter.name);
+  } else {
+    not_made_[adapter.name] =
+        fmt::format("it was not made: {}. Try again with: {}", made.error().message, kRestart);
+  }
+  return made;
+}
+
+ApiResult<void> HostInfiniband::make_now(const model::IbAdapter& adapter) {
   if (auto ready = ensure_thread(); !ready) return ready;
   const std::uint64_t guid = guid_of("adapter " + adapter.name);
-  const auto made = thread_->ask([thread = thread_.get(), adapter, guid] {
-    return thread->subnet().add(adapter.name, model_of(adapter), guid) != nullptr;
-  });
+  const auto made =
+      thread_->ask([thread = thread_.get(), adapter, types = types_of(adapter), guid] {
+        subnet::Subnet& subnet = thread->subnet();
+        // One that goes on is there.
+        return subnet.find(adapter.name) != nullptr ||
+               subnet.add(adapter.name, model_of(adapter, types), guid) != nullptr;
+      });
   if (!made) return thread_is_busy();
   if (!*made)
     return model::refuse(ApiErrorCode::kInternal,
@@ -156,164 +199,54 @@ ApiResult<void> HostInfiniband::make(const model::IbAdapter& adapter) {
   return {};
 }
 
-// ---- IPoIB uplinks ----
+// ---- From one engine to the next ----
 
-ApiResult<void> HostInfiniband::load_uplinks() {
-  const auto documents = store_.documents(kUplinkNumberKind);
-  if (!documents) return std::unexpected(documents.error());
-  std::map<std::string, std::string> known;
-  for (const auto& [name, value] : *documents) {
-    JsonReader reader(value, name);
-    std::string identity = reader.need_text("identity");
-    if (const Status good = reader.finish_ignoring_unknown(); !good) {
-      log_.warn(std::chrono::steady_clock::now(), "{}: its number is lost: {}", name,
-                good.error().message);
-      continue;
-    }
-    known[name] = std::move(identity);
-  }
-  numbers_ = store::DeviceNumbers(model::kNicPrefix, known, uplink_range(config_.nic_numbers));
-  number_uplinks();
-  return {};
-}
-
-void HostInfiniband::number_uplinks() {
-  std::vector<const model::IbAdapter*> by_bus;
-  for (const auto& [name, adapter] : adapters_) by_bus.push_back(&adapter);
-  std::ranges::sort(by_bus, {}, [](const model::IbAdapter* adapter) { return adapter->bus; });
-  std::vector<Uplink> ports;
-  std::vector<std::string> identities;
-  for (const model::IbAdapter* adapter : by_bus) {
-    const std::uint32_t last = model::find_ib_device(adapter->device)->ports;
-    for (std::uint32_t port = 1; port <= last; ++port) {
-      ports.push_back({.name = {}, .adapter = adapter->name, .port = port});
-      identities.push_back(identity_of(adapter->name, port));
-    }
-  }
-  const std::vector<std::string> names = numbers_.name(identities);
-  uplinks_.clear();
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    ports[i].name = names[i];
-    if (!names[i].empty()) uplinks_.push_back(std::move(ports[i]));
-  }
-}
-
-// A disk that is full is no reason to have no uplinks.
-void HostInfiniband::keep_numbers() {
-  for (const auto& [name, identity] : numbers_.take_changes()) {
-    const auto kept = store_.put_document(kUplinkNumberKind, name, {{"identity", identity}});
-    if (kept) continue;
-    log_.warn(std::chrono::steady_clock::now(), "{}: cannot save its number: {}", name,
-              kept.error().message);
-  }
-}
-
-void HostInfiniband::change_uplinks() {
-  number_uplinks();
-  keep_numbers();
-  if (config_.uplinks_changed) config_.uplinks_changed();
-}
-
-std::vector<std::string> HostInfiniband::uplinks() const {
-  std::vector<std::string> names;
-  for (const Uplink& uplink : uplinks_) names.push_back(uplink.name);
-  return names;
-}
-
-void HostInfiniband::open_uplink(UplinkTap tap) {
-  const auto uplink = std::ranges::find(uplinks_, tap.uplink, &Uplink::name);
-  if (uplink == uplinks_.end() || !thread_) return;
-  auto shared = std::make_shared<UplinkTap>(std::move(tap));
-  thread_->post([thread = thread_.get(), of = *uplink, shared] {
-    thread->open_uplink(of.adapter, static_cast<subnet::PortNumber>(of.port), std::move(*shared));
-  });
-}
-
-void HostInfiniband::close_uplink(const std::string& uplink) {
-  close_on_thread([uplink](HostUplinks& uplinks) { uplinks.close(uplink); });
-}
-
-void HostInfiniband::close_uplink(const std::string& uplink, std::uint32_t vlan) {
-  close_on_thread([uplink, vlan](HostUplinks& uplinks) {
-    uplinks.close(uplink, static_cast<std::uint16_t>(vlan));
-  });
-}
-
-// On the subnet's thread.
-void HostInfiniband::tell_lost(const std::string& uplink) {
-  if (!config_.post || !config_.uplink_lost) return;
-  config_.post([this, uplink] { config_.uplink_lost(uplink); });
-}
-
-void HostInfiniband::tell_trouble(const std::string& why) {
-  if (!config_.post || !config_.tell) return;
-  config_.post([this, why] {
-    config_.tell(
-        {.type = "infiniband.failed",
-         .severity = model::Severity::kError,
-         .fields = {{"reason", why}},
-         .text = fmt::format("the InfiniBand subnet cannot wait for its sockets: {}", why)});
-  });
-}
-
-void HostInfiniband::close_on_thread(std::function<void(HostUplinks&)> close) {
-  if (!thread_) return;
-  const auto act = [thread = thread_.get(), close = std::move(close)] {
-    close(thread->uplinks());
-    return true;
-  };
-  // A thread that does not answer closes it when it turns again.
-  if (!thread_->ask(act)) thread_->post([act] { act(); });
-}
-
-ApiResult<void> HostInfiniband::check_unused(const std::string& adapter) const {
-  if (!config_.use_of) return {};
-  for (const Uplink& uplink : uplinks_) {
-    if (uplink.adapter != adapter) continue;
-    const std::string vds = config_.use_of(uplink.name).vds;
-    if (vds.empty()) continue;
-    return model::refuse(
-        ApiErrorCode::kInUse,
-        fmt::format("{}, which InfiniBand adapter {} makes of its port {}, is the uplink of switch "
-                    "{}",
-                    uplink.name, adapter, uplink.port, vds),
-        fmt::format("Give the switch another uplink first: paravane vds uplink {} none (in a "
-                    "cluster: on the authority's host)",
-                    vds));
-  }
-  return {};
-}
-
-// ---- Captures ----
-
-ApiResult<void> HostInfiniband::start_capture(const std::string& uplink,
-                                              const std::shared_ptr<capture::Capture>& capture) {
-  const auto of = std::ranges::find(uplinks_, uplink, &Uplink::name);
-  if (of == uplinks_.end() || !thread_) {
-    capture->end();
-    return {};
-  }
-  const auto started = thread_->ask([thread = thread_.get(), of = *of, capture] {
-    subnet::HostAdapter* node = thread->subnet().find(of.adapter);
-    if (node == nullptr) {
-      capture->end();
-    } else {
-      thread->captures().start(capture, *node, static_cast<subnet::PortNumber>(of.port));
-    }
-    return true;
-  });
-  if (!started) return thread_is_busy();
-  return {};
-}
-
-ApiResult<void> HostInfiniband::end_capture(std::uint64_t id) {
+std::vector<std::byte> HostInfiniband::freeze() {
   if (!thread_) return {};
-  const auto ended = thread_->ask([thread = thread_.get(), id] {
-    thread->captures().end(id);
-    return true;
+  std::vector<std::byte> state;
+  bool has_answered = true;
+  const bool had_memory = runs_in_memory([&] {
+    const auto left = thread_->freeze();
+    has_answered = left.has_value();
+    if (left) state = write_subnet_parcel(*left);
   });
-  if (!ended) return thread_is_busy();
+  if (had_memory && has_answered) return state;
+  log_.warn(std::chrono::steady_clock::now(),
+            "the InfiniBand subnet begins anew with the next engine: {}",
+            had_memory ? "its thread did not respond in time" : "out of memory");
   return {};
+}
+
+void HostInfiniband::thaw() {
+  if (thread_) thread_->thaw();
+}
+
+void HostInfiniband::take_over(std::span<const std::byte> inherited) {
+  const auto begins_anew = [this](const std::string& why) {
+    log_.warn(std::chrono::steady_clock::now(), "the InfiniBand subnet begins anew: {}", why);
+  };
+  auto parcel = read_subnet_parcel(inherited);
+  if (!parcel) return begins_anew(parcel.error().message);
+  if (auto started = start_thread(); !started) return begins_anew(started.error().message);
+  std::vector<subnet::Subnet::AdapterWish> wishes;
+  for (const auto& [name, adapter] : adapters_)
+    wishes.push_back({.name = name,
+                      .model = model_of(adapter, types_of(adapter)),
+                      .guid = guid_of("adapter " + name)});
+  std::optional<std::vector<std::string>> anew;
+  const bool had_memory = runs_in_memory([&] {
+    auto shared = std::make_shared<SubnetParcel>(std::move(*parcel));
+    anew = thread_->ask([thread = thread_.get(), shared, wishes] {
+      return thread->adopt(std::move(*shared), wishes);
+    });
+  });
+  if (!had_memory) begins_anew("out of memory");
+  if (had_memory && !anew) begins_anew("its thread did not respond in time");
+  if (anew) {
+    for (const std::string& one : *anew) begins_anew(one);
+  }
+  // Programs that are connected again find their adapters.
+  if (auto begun = begin_thread(); !begun) begins_anew(begun.error().message);
 }
 
 // ---- InfinibandManagement ----
@@ -329,13 +262,16 @@ ApiResult<std::vector<model::IbAdapterStatus>> HostInfiniband::list_ib_adapters(
 }
 
 ApiResult<model::IbAdapterStatus> HostInfiniband::status_of(const model::IbAdapter& adapter) {
-  const model::IbAdapterStatus absent{.adapter = adapter};
+  model::IbAdapterStatus absent{.adapter = adapter};
+  if (const auto why = not_made_.find(adapter.name); why != not_made_.end())
+    absent.problem = why->second;
   if (!thread_) return absent;
-  const auto status = thread_->ask([thread = thread_.get(), adapter]() -> model::IbAdapterStatus {
-    const subnet::HostAdapter* node = thread->subnet().find(adapter.name);
-    if (node == nullptr) return {.adapter = adapter};
-    return subnet_host::status_of(adapter, *node);
-  });
+  const auto status =
+      thread_->ask([thread = thread_.get(), adapter, absent, awaits = awaits_manager()] {
+        const subnet::HostAdapter* node = thread->subnet().find(adapter.name);
+        if (node == nullptr) return absent;
+        return subnet_host::status_of(adapter, *node, thread->subnet(), awaits);
+      });
   if (!status) return thread_is_busy();
   return *status;
 }
@@ -371,6 +307,7 @@ ApiResult<void> HostInfiniband::check_room(const model::IbAdapter& adapter) cons
 ApiResult<model::IbAdapterStatus> HostInfiniband::add_ib_adapter(const model::IbAdapter& adapter) {
   if (auto room = check_room(adapter); !room) return std::unexpected(room.error());
   if (auto made = make(adapter); !made) {
+    not_made_.erase(adapter.name);
     if (adapters_.empty()) end_thread();
     return std::unexpected(made.error());
   }
@@ -387,6 +324,7 @@ ApiResult<model::IbAdapterStatus> HostInfiniband::add_ib_adapter(const model::Ib
   change_uplinks();
   tell("infiniband.adapter.added", adapter.name,
        fmt::format("InfiniBand adapter {} ({}) was added", adapter.name, adapter.device));
+  tell_types(adapter);
   return status_of(adapter);
 }
 
@@ -399,6 +337,7 @@ ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
   if (auto unused = check_unused(name); !unused) return unused;
   if (auto erased = store_.erase_document(kAdapterKind, name); !erased) return erased;
   adapters_.erase(name);
+  not_made_.erase(name);
   if (adapters_.empty()) {
     end_thread();
   } else {
@@ -409,45 +348,33 @@ ApiResult<void> HostInfiniband::remove_ib_adapter(const std::string& name) {
   return {};
 }
 
-ApiResult<std::vector<model::IbUplink>> HostInfiniband::list_ib_uplinks() {
-  std::vector<model::IbUplink> list;
-  for (const Uplink& uplink : uplinks_) {
-    model::IbUplink& status = list.emplace_back();
-    status.name = uplink.name;
-    status.adapter = uplink.adapter;
-    status.device = adapters_.at(uplink.adapter).device;
-    status.port = uplink.port;
-    if (!config_.use_of) continue;
-    HostInfinibandConfig::Use use = config_.use_of(uplink.name);
-    status.vds = std::move(use.vds);
-    status.mtu = use.mtu;
-  }
-  if (!thread_) return list;
-  auto known = thread_->ask([thread = thread_.get(), list]() mutable {
-    for (model::IbUplink& status : list) {
-      const subnet::HostAdapter* node = thread->subnet().find(status.adapter);
-      if (node == nullptr) continue;
-      const auto port = static_cast<subnet::PortNumber>(status.port);
-      add_status(*node->port(port), thread->uplinks().find(status.name), status);
-    }
-    return list;
-  });
-  if (!known) return thread_is_busy();
-  return std::move(*known);
-}
-
 ApiResult<model::IbFabric> HostInfiniband::ib_fabric() {
-  if (!thread_) return model::IbFabric{.host = config_.host};
-  const auto fabric = thread_->ask(
-      [thread = thread_.get(), host = config_.host] { return fabric_of(host, thread->subnet()); });
-  if (!fabric) return thread_is_busy();
-  return *fabric;
+  model::IbFabric known{.host = cables_.host()};
+  bool has_own_manager = false;
+  if (thread_) {
+    auto fabric = thread_->ask([thread = thread_.get(), host = cables_.host()] {
+      return std::pair(fabric_of(host, thread->subnet(), thread->cables()),
+                       has_manager(thread->subnet()));
+    });
+    if (!fabric) return thread_is_busy();
+    std::tie(known, has_own_manager) = std::move(*fabric);
+  }
+  cables_.explain(known, has_own_manager);
+  known.umad_socket = config_.umad_socket.string();
+  return known;
 }
 
 ApiResult<void> HostInfiniband::restart_infiniband() {
+  // Programs live on, and are connected again within some tenths of a second.
+  if (thread_ && thread_->ask([thread = thread_.get()] { return has_manager(thread->subnet()); })
+                     .value_or(false))
+    manager_comes_until_ = std::chrono::steady_clock::now() + kManagerComes;
   end_thread();
+  modules_.take_effect();
+  change_uplinks();
   ApiResult<void> all;
   for (const auto& [name, adapter] : adapters_) {
+    tell_types(adapter);
     if (auto made = make(adapter); !made && all) all = std::move(made);
   }
   // Their taps were closed, also those of the adapters that were made beside one that was not.
@@ -457,13 +384,6 @@ ApiResult<void> HostInfiniband::restart_infiniband() {
   if (!all) return all;
   tell("infiniband.restarted", {}, "the host's InfiniBand adapters were made anew");
   return {};
-}
-
-void HostInfiniband::tell(const char* type, const std::string& adapter, std::string text) const {
-  if (!config_.tell) return;
-  model::Event event{.type = type, .text = std::move(text)};
-  if (!adapter.empty()) event.fields = {{"adapter", adapter}};
-  config_.tell(std::move(event));
 }
 
 }  // namespace paravane::subnet_host

@@ -251,6 +251,31 @@ TEST_F(HostInfinibandTest, WhatStandsInTheDoorsPlaceStays) {
   EXPECT_TRUE(connects());
 }
 
+TEST_F(HostInfinibandTest, AnAdapterThatWasNotMadeSaysWhy) {
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  infiniband_.reset();
+  std::filesystem::create_directory(door());  // where the socket is to be
+  start();
+  auto list = infiniband_->list_ib_adapters();
+  ASSERT_TRUE(list);
+  ASSERT_THAT(*list, SizeIs(1));
+  EXPECT_THAT((*list)[0].ports, IsEmpty());
+  EXPECT_THAT((*list)[0].problem, HasSubstr("it was not made: "));
+  EXPECT_THAT((*list)[0].problem, HasSubstr("paravane infiniband restart"));
+  std::filesystem::remove(door());
+  ASSERT_TRUE(infiniband_->restart_infiniband());
+  list = infiniband_->list_ib_adapters();
+  ASSERT_TRUE(list);
+  EXPECT_THAT((*list)[0].ports, SizeIs(2));
+  EXPECT_EQ((*list)[0].problem, "");
+}
+
+TEST_F(HostInfinibandTest, TheFabricSaysWhereTheDoorIs) {
+  EXPECT_EQ(infiniband_->ib_fabric()->umad_socket, door().string());
+  ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
+  EXPECT_EQ(infiniband_->ib_fabric()->umad_socket, door().string());
+}
+
 TEST_F(HostInfinibandTest, ADamagedRecordIsLeftOutAndCanBeRemoved) {
   ASSERT_TRUE(infiniband_->add_ib_adapter(adapter("mlx4_0")));
   ASSERT_TRUE(store_->put_document("ib_adapter", "mlx4_0", {{"name", "mlx4_0"}}));

@@ -27,12 +27,16 @@ SubnetThread::SubnetThread(const SubnetThreadConfig& config, std::unique_ptr<Eve
       subnet_(config.host, config.switch_guid, clock_),
       door_(subnet_, *loop_, timers_, clock_),
       uplinks_(*loop_, clock_, config.uplink_lost),
+      on_cable_lost_(config.cable_lost),
+      cables_(subnet_, *loop_, clock_, on_cable_lost_),
+      watch_(config.link_news),
       on_trouble_(config.trouble),
       thread_([this] { run(); }) {}
 
 SubnetThread::~SubnetThread() {
   // Not by a message: that takes memory.
   stopping_ = true;
+  thaw();
   loop_->wake();
   thread_.join();
 }
@@ -54,9 +58,45 @@ void SubnetThread::open_uplink(const std::string& adapter, subnet::PortNumber po
     log_.error(clock_.now, "{}: cannot use its tap: {}", name, added.error().message);
 }
 
+void SubnetThread::connect(const std::string& host, std::uint64_t number,
+                           std::unique_ptr<cable::ByteStream> stream) {
+  Status connected = fail(Errc::kResourceExhausted, "out of memory");
+  (void)runs_in_memory([&] { connected = cables_.connect(host, number, std::move(stream)); });
+  if (!connected && on_cable_lost_) on_cable_lost_(host, number, connected.error().message);
+}
+
+// ---- From one engine to the next ----
+
+std::optional<SubnetParcel> SubnetThread::freeze() {
+  auto parcel = mailbox_.ask(
+      [this] {
+        SubnetParcel left{.subnet = subnet_.image(), .uplinks = uplinks_.images()};
+        frozen_ = true;
+        return left;
+      },
+      kFreezeLimit);
+  if (!parcel) return std::nullopt;
+  return std::move(*parcel);
+}
+
+void SubnetThread::thaw() {
+  frozen_ = false;
+  frozen_.notify_all();
+}
+
+std::vector<std::string> SubnetThread::adopt(
+    SubnetParcel parcel, const std::vector<subnet::Subnet::AdapterWish>& wishes) {
+  std::vector<std::string> anew = subnet_.adopt(parcel.subnet, wishes);
+  uplinks_.inherit(std::move(parcel.uplinks));
+  // What finds no memory here is told once more.
+  (void)runs_in_memory([&] { watch_.adopt(subnet_, parcel.subnet, clock_.now); });
+  return anew;
+}
+
 void SubnetThread::run() {
   ::pthread_setname_np(::pthread_self(), "subnet");
   while (!stopping_) {
+    frozen_.wait(true);
     const bool had_memory = take_turn();
     if (!had_memory) log_.error(clock_.now, "the InfiniBand subnet: out of memory");
     if (!had_memory || has_trouble_) std::this_thread::sleep_for(kPause);
@@ -79,11 +119,17 @@ bool SubnetThread::take_turn() {
     if (!runs_in_memory(act)) had_memory = false;
   };
   if (mailbox_.deliver() != 0) had_memory = false;
+  if (frozen_) return had_memory;
   take_part([this] { timers_.run_due(clock_.now); });
   is_busy_ = true;  // as long as it is not known better
+  take_part([this] { has_frames_ = uplinks_.turn(); });
+  take_part([this] { has_packets_ = cables_.receive(); });
   take_part([this] { is_busy_ = subnet_.turn(); });
   take_part([this] { uplinks_.on_time(clock_.now); });
   take_part([this] { captures_.on_time(clock_.now); });
+  take_part([this] { cables_.on_time(clock_.now); });
+  take_part([this] { has_to_send_ = cables_.flush(); });
+  take_part([this] { watch_.look(subnet_, clock_.now); });
   return had_memory;
 }
 
@@ -100,9 +146,11 @@ void SubnetThread::note(const Status& polled) {
 }
 
 std::optional<Duration> SubnetThread::rest() {
-  if (is_busy_ || mailbox_.waiting()) return Duration::zero();
-  const Instant next = std::min({timers_.next_deadline(), subnet_.next_deadline(),
-                                 uplinks_.next_deadline(), captures_.next_deadline()});
+  if (is_busy_ || has_frames_ || has_packets_ || has_to_send_ || mailbox_.waiting())
+    return Duration::zero();
+  const Instant next =
+      std::min({timers_.next_deadline(), subnet_.next_deadline(), uplinks_.next_deadline(),
+                captures_.next_deadline(), cables_.next_deadline(), watch_.next_deadline()});
   if (next == kNever) return std::nullopt;
   return std::max(Duration::zero(), next - std::chrono::steady_clock::now());
 }

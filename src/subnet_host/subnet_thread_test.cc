@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "testing/log_capture.h"
+#include "testing/port_orders.h"
 
 namespace paravane::subnet_host {
 namespace {
@@ -66,6 +67,23 @@ TEST_F(SubnetThreadTest, AnErrorOfItsLoopIsToldOnceAndMessagesAreServed) {
   EXPECT_EQ((*thread)->ask([&] { return (*thread)->subnet().adapters().size(); }), 3u);
   thread->reset();
   EXPECT_NE(log_.text().find("cannot wait for its sockets"), std::string::npos);
+}
+
+TEST_F(SubnetThreadTest, APortThatBecomesActiveIsTold) {
+  std::promise<std::string> told;
+  // A second telling would throw, and end the program.
+  auto thread = SubnetThread::start(
+      {.host = "h1", .switch_guid = 0x100, .link_news = [&told](const LinkNews& news) {
+         told.set_value(event_of(news).type + " " + news.name);
+       }});
+  ASSERT_TRUE(thread);
+  subnet::Subnet& subnet = (*thread)->subnet();
+  EXPECT_EQ((*thread)->ask([&] { return subnet.add("a", {.name = "Test"}, 0x200) != nullptr; }),
+            true);
+  // Its link is trained by then.
+  EXPECT_EQ((*thread)->ask([&] { return fake::set_port_active(*subnet.find("a")->port(1)); }),
+            true);
+  EXPECT_EQ(told.get_future().get(), "infiniband.port.up a");
 }
 
 }  // namespace

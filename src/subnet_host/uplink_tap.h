@@ -14,11 +14,14 @@
 
 namespace paravane::subnet_host {
 
+inline constexpr std::uint16_t kGuestVlans = 4095;
+
 struct UplinkTap {
   std::string uplink{};  // "vmnic32"
+  std::string vds{};     // the switch; its uplinks are a team
   // Of the frames, which have no tag: one that has a tag is of a guest's making, and is dropped.
-  // With `tagged` it is 0, and the tap carries frames of all VLANs of the switch, each with its
-  // tag, and untagged ones.
+  // With `tagged` the tap carries frames of all VLANs, each with its tag, and untagged ones: those
+  // of the switch, with 0, or those of VMs that tag their frames themselves, with kGuestVlans.
   std::uint32_t vlan = 0;
   bool tagged = false;
   std::uint32_t mtu = 1500;  // of the switch: bytes behind the Ethernet header and the tag
