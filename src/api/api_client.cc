@@ -11,6 +11,7 @@
 #include "api/cluster_json.h"
 #include "api/event_json.h"
 #include "api/events_api.h"
+#include "api/ib_module_json.h"
 #include "api/impairment_api.h"
 #include "api/impairment_json.h"
 #include "api/infiniband_api.h"
@@ -77,8 +78,16 @@ Result<std::vector<model::IbAdapterStatus>> ib_adapter_list_from_json(const json
   return list_from_json(value, "adapters", ib_adapter_status_from_json);
 }
 
+Result<std::vector<model::IbModuleStatus>> ib_module_list_from_json(const json& value) {
+  return list_from_json(value, "modules", ib_module_status_from_json);
+}
+
 Result<std::vector<model::IbUplink>> ib_uplink_list_from_json(const json& value) {
   return list_from_json(value, "uplinks", ib_uplink_from_json);
+}
+
+Result<std::vector<model::IbManager>> ib_manager_list_from_json(const json& value) {
+  return list_from_json(value, "managers", ib_manager_from_json);
 }
 
 Result<std::vector<model::CaptureStatus>> capture_list_from_json(const json& value) {
@@ -199,9 +208,11 @@ model::ApiResult<model::SwitchStatus> ApiClient::add_switch_host(const std::stri
 
 model::ApiResult<model::SwitchStatus> ApiClient::set_switch_uplink(const std::string& vds,
                                                                    const model::SwitchHost& host) {
-  return parse(call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host),
-                    print_json({{"uplink", host.uplink}})),
-               switch_status_from_json);
+  nlohmann::json change = to_json(host);
+  change.erase("host");
+  return parse(
+      call("PATCH", fmt::format("/v1/vds/{}/hosts/{}", vds, host.host), print_json(change)),
+      switch_status_from_json);
 }
 
 model::ApiResult<model::SwitchStatus> ApiClient::remove_switch_host(const std::string& vds,
@@ -342,6 +353,33 @@ model::ApiResult<std::vector<model::IbUplink>> ApiClient::list_ib_uplinks() {
 
 model::ApiResult<model::IbFabric> ApiClient::ib_fabric() {
   return parse(call("GET", kIbFabricPath), ib_fabric_from_json);
+}
+
+model::ApiResult<std::vector<model::IbManager>> ApiClient::list_ib_managers() {
+  return parse(call("GET", kIbManagersPath), ib_manager_list_from_json);
+}
+
+model::ApiResult<void> ApiClient::add_ib_manager(const std::string& host) {
+  const auto body = call("POST", kIbManagersPath, print_json({{"host", host}}));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<void> ApiClient::remove_ib_manager(const std::string& host) {
+  const auto body = call("DELETE", fmt::format("{}/{}", kIbManagersPath, host));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<std::vector<model::IbModuleStatus>> ApiClient::list_ib_modules() {
+  return parse(call("GET", kIbModulesPath), ib_module_list_from_json);
+}
+
+model::ApiResult<model::IbModuleStatus> ApiClient::change_ib_module(
+    const std::string& name, const model::IbModuleChange& change) {
+  return parse(
+      call("PATCH", fmt::format("{}/{}", kIbModulesPath, name), print_json(to_json(change))),
+      ib_module_status_from_json);
 }
 
 model::ApiResult<void> ApiClient::restart_infiniband() {

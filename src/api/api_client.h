@@ -85,6 +85,12 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<void> remove_ib_adapter(const std::string& name) override;
   model::ApiResult<std::vector<model::IbUplink>> list_ib_uplinks() override;
   model::ApiResult<model::IbFabric> ib_fabric() override;
+  model::ApiResult<std::vector<model::IbManager>> list_ib_managers() override;
+  model::ApiResult<void> add_ib_manager(const std::string& host) override;
+  model::ApiResult<void> remove_ib_manager(const std::string& host) override;
+  model::ApiResult<std::vector<model::IbModuleStatus>> list_ib_modules() override;
+  model::ApiResult<model::IbModuleStatus> change_ib_module(
+      const std::string& name, const model::IbModuleChange& change) override;
   model::ApiResult<void> restart_infiniband() override;
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;
   model::ApiResult<model::CapturePackets> read_capture(std::uint64_t id) override;

@@ -21,6 +21,7 @@
 #include "api/capture_json.h"
 #include "api/cluster_json.h"
 #include "api/event_json.h"
+#include "api/ib_module_json.h"
 #include "api/impairment_json.h"
 #include "api/infiniband_json.h"
 #include "api/machine_json.h"

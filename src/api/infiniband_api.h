@@ -15,6 +15,8 @@ namespace paravane::api {
 inline constexpr const char* kIbAdaptersPath = "/v1/infiniband/adapters";
 inline constexpr const char* kIbUplinksPath = "/v1/infiniband/uplinks";
 inline constexpr const char* kIbFabricPath = "/v1/infiniband/fabric";
+inline constexpr const char* kIbManagersPath = "/v1/infiniband/managers";
+inline constexpr const char* kIbModulesPath = "/v1/infiniband/modules";
 inline constexpr const char* kIbRestartPath = "/v1/infiniband/restart";
 
 // nullopt: the path belongs to other code.

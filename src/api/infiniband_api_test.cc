@@ -57,6 +57,41 @@ TEST_F(InfinibandApiTest, AddsListsAndRemovesAdapters) {
   EXPECT_EQ(status_, 404);
 }
 
+TEST_F(InfinibandApiTest, ListsAndChangesModules) {
+  const json list = call("GET", "/modules").at("modules");
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[1].at("name"), "ib_ipoib");
+  const json changed = call("PATCH", "/modules/ib_ipoib", R"({"options":"UplinkNum=4,6"})");
+  EXPECT_EQ(status_, 200);
+  EXPECT_EQ(changed.at("options"), "UplinkNum=4,6");
+  EXPECT_EQ(changed.at("enabled"), true);
+  EXPECT_EQ(call("PATCH", "/modules/ib_ipoib", R"({"enabled":false})").at("options"),
+            "UplinkNum=4,6");
+  EXPECT_EQ(status_of("PATCH", "/modules/ib_ipoib", R"({"options":"UplinkNum=x"})"), 400);
+  EXPECT_EQ(status_of("PATCH", "/modules/ib_ipoib", R"({"option":"NetQueue=1"})"), 400);
+  EXPECT_EQ(status_of("PATCH", "/modules/e1000", "{}"), 404);
+  EXPECT_EQ(status_of("PUT", "/modules/ib_ipoib", "{}"), 405);
+  EXPECT_EQ(status_of("POST", "/modules", "{}"), 405);
+}
+
+TEST_F(InfinibandApiTest, AnAdapterMayNameNics) {
+  const json added = call("POST", "/adapters",
+                          R"({"name":"a","device":"MT26428","bus":1,"ethernet":{"2":"eth1"}})");
+  EXPECT_EQ(added.at("ethernet"), json({{"2", "eth1"}}));
+  EXPECT_EQ(management_.ib_adapters.at("a").adapter.ethernet.at(2), "eth1");
+  for (const char* bad : {R"({"3":"eth1"})", R"({"0":"eth1"})", R"({"x":"eth1"})", R"({"2":1})",
+                          R"({"2":""})", R"({"2":"a/b"})", R"({"2":"sixteen-letters-"})", "[]"})
+    EXPECT_EQ(
+        status_of("POST", "/adapters",
+                  std::string(R"({"name":"b","device":"MT26428","bus":2,"ethernet":)") + bad + "}"),
+        400)
+        << bad;
+  EXPECT_EQ(status_of("POST", "/adapters",
+                      R"({"name":"c","device":"MT25408","bus":3,"ethernet":{"2":"eth1"}})"),
+            400)
+      << "it is not capable of VPI";
+}
+
 TEST_F(InfinibandApiTest, ShowsTheSwitchAndItsLinks) {
   management_.fabric = {.host = "h1",
                         .switch_guid = 0x0250560001000000,

@@ -3,13 +3,16 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "api/named_counts.h"
 #include "json/json_reader.h"
+#include "model/distributed_switch.h"
 
 namespace paravane::api {
 
@@ -63,10 +66,42 @@ std::vector<std::uint16_t> read_partitions(JsonReader& reader, const char* key) 
   return partitions;
 }
 
+// NICs by the numbers of their ports, as an object: {"2": "eth1"}.
+std::map<std::uint32_t, std::string> read_ethernet(JsonReader& reader) {
+  std::map<std::uint32_t, std::string> nics;
+  const json* object = reader.object("ethernet");
+  if (object == nullptr) return nics;
+  for (const auto& [key, nic] : object->items()) {
+    std::uint32_t port = 0;
+    const char* end = key.data() + key.size();
+    const auto [rest, error] = std::from_chars(key.data(), end, port);
+    if (error != std::errc() || rest != end || !nic.is_string()) {
+      reader.complain("ethernet", "must be NICs by the numbers of their ports");
+      break;
+    }
+    nics[port] = nic.get<std::string>();
+  }
+  return nics;
+}
+
+json ethernet_json(const std::map<std::uint32_t, std::string>& nics) {
+  json object = json::object();
+  for (const auto& [port, nic] : nics) object[std::to_string(port)] = nic;
+  return object;
+}
+
 model::IbAdapter read_ib_adapter(JsonReader& reader) {
   return {.name = reader.need_text("name"),
           .device = reader.need_text("device"),
-          .bus = reader.need_u32("bus")};
+          .bus = reader.need_u32("bus"),
+          .ethernet = read_ethernet(reader)};
+}
+
+model::IbPortType read_port_type(JsonReader& reader) {
+  const auto text = reader.text("type");
+  const auto type = model::parse_ib_port_type(text.value_or("ib"));
+  if (!type) reader.complain("type", "must be ib or eth");
+  return type.value_or(model::IbPortType::kInfiniband);
 }
 
 Result<model::IbAdapter> checked(model::IbAdapter adapter) {
@@ -102,7 +137,10 @@ json elements_json(const std::vector<T>& list) {
 }  // namespace
 
 json to_json(const model::IbAdapter& adapter) {
-  return {{"name", adapter.name}, {"device", adapter.device}, {"bus", adapter.bus}};
+  return {{"name", adapter.name},
+          {"device", adapter.device},
+          {"bus", adapter.bus},
+          {"ethernet", ethernet_json(adapter.ethernet)}};
 }
 
 json to_json(const model::IbPort& port) {
@@ -111,6 +149,8 @@ json to_json(const model::IbPort& port) {
     partitions.push_back(fmt::format("0x{:04x}", key));
   }
   return {{"number", port.number},
+          {"type", model::to_string(port.type)},
+          {"nic", port.nic},
           {"guid", guid_text(port.guid)},
           {"state", model::to_string(port.state)},
           {"rate_gbps", port.rate_gbps},
@@ -127,6 +167,7 @@ json to_json(const model::IbAdapterStatus& status) {
   value["description"] = status.description;
   value["guid"] = guid_text(status.guid);
   value["ports"] = elements_json(status.ports);
+  value["problem"] = status.problem;
   return value;
 }
 
@@ -143,6 +184,7 @@ json to_json(const model::IbUplink& uplink) {
           {"adapter", uplink.adapter},
           {"device", uplink.device},
           {"port", uplink.port},
+          {"net_queue", uplink.has_net_queue},
           {"mac", model::format_mac(uplink.mac)},
           {"rate_gbps", uplink.rate_gbps},
           {"vds", uplink.vds},
@@ -161,7 +203,13 @@ json to_json(const model::IbLink& link) {
           {"received_packets", link.received_packets},
           {"sent_bytes", link.sent_bytes},
           {"received_bytes", link.received_bytes},
-          {"dropped", link.dropped}};
+          {"dropped", link.dropped},
+          {"management_dropped", link.management_dropped},
+          {"problem", link.problem}};
+}
+
+json to_json(const model::IbManager& manager) {
+  return {{"host", manager.host}, {"problem", manager.problem}};
 }
 
 json to_json(const model::IbFabric& fabric) {
@@ -170,7 +218,8 @@ json to_json(const model::IbFabric& fabric) {
           {"switch_guid", has_switch ? json(guid_text(fabric.switch_guid)) : json(nullptr)},
           {"switch_lid", fabric.switch_lid},
           {"sm_lid", fabric.sm_lid},
-          {"links", elements_json(fabric.links)}};
+          {"links", elements_json(fabric.links)},
+          {"umad_socket", fabric.umad_socket}};
 }
 
 Result<model::IbAdapter> ib_adapter_from_json(const json& value) {
@@ -178,6 +227,15 @@ Result<model::IbAdapter> ib_adapter_from_json(const json& value) {
   model::IbAdapter adapter = read_ib_adapter(reader);
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
   return checked(std::move(adapter));
+}
+
+Result<model::IbManager> new_ib_manager_from_json(const json& value) {
+  JsonReader reader(value, "manager");
+  model::IbManager manager{.host = reader.need_text("host")};
+  if (Status good = reader.finish(); !good) return std::unexpected(good.error());
+  if (Status good = model::check_host_name(manager.host); !good)
+    return std::unexpected(good.error());
+  return manager;
 }
 
 Result<model::IbAdapter> kept_ib_adapter_from_json(const json& value) {
@@ -190,6 +248,8 @@ Result<model::IbAdapter> kept_ib_adapter_from_json(const json& value) {
 Result<model::IbPort> ib_port_from_json(const json& value) {
   JsonReader reader(value, "port");
   model::IbPort port{.number = reader.need_u32("number"),
+                     .type = read_port_type(reader),
+                     .nic = reader.text("nic").value_or(""),
                      .guid = need_guid(reader, "guid"),
                      .state = need_port_state(reader, "state"),
                      .rate_gbps = reader.need_u32("rate_gbps"),
@@ -209,6 +269,7 @@ Result<model::IbAdapterStatus> ib_adapter_status_from_json(const json& value) {
                                 .description = reader.text("description").value_or(""),
                                 .guid = need_guid(reader, "guid")};
   read_elements(reader, "ports", ib_port_from_json, status.ports);
+  status.problem = reader.text("problem").value_or("");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
 }
@@ -233,6 +294,7 @@ Result<model::IbUplink> ib_uplink_from_json(const json& value) {
                          .adapter = reader.need_text("adapter"),
                          .device = reader.need_text("device"),
                          .port = reader.need_u32("port"),
+                         .has_net_queue = reader.boolean("net_queue").value_or(false),
                          .mac = need_mac(reader, "mac"),
                          .rate_gbps = reader.need_u32("rate_gbps"),
                          .vds = reader.text("vds").value_or(""),
@@ -254,9 +316,19 @@ Result<model::IbLink> ib_link_from_json(const json& value) {
                      .received_packets = reader.need_number("received_packets"),
                      .sent_bytes = reader.need_number("sent_bytes"),
                      .received_bytes = reader.need_number("received_bytes"),
-                     .dropped = reader.need_number("dropped")};
+                     .dropped = reader.need_number("dropped"),
+                     .management_dropped = reader.number("management_dropped").value_or(0),
+                     .problem = reader.text("problem").value_or("")};
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return link;
+}
+
+Result<model::IbManager> ib_manager_from_json(const json& value) {
+  JsonReader reader(value, "manager");
+  model::IbManager manager{.host = reader.need_text("host"),
+                           .problem = reader.text("problem").value_or("")};
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return manager;
 }
 
 Result<model::IbFabric> ib_fabric_from_json(const json& value) {
@@ -266,6 +338,7 @@ Result<model::IbFabric> ib_fabric_from_json(const json& value) {
   fabric.switch_lid = reader.need_u32("switch_lid");
   fabric.sm_lid = reader.need_u32("sm_lid");
   read_elements(reader, "links", ib_link_from_json, fabric.links);
+  fabric.umad_socket = reader.text("umad_socket").value_or("");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return fabric;
 }

@@ -22,9 +22,11 @@ nlohmann::json to_json(const model::IbUplink& uplink);
 nlohmann::json to_json(const model::IbUplinkPartition& partition);
 nlohmann::json to_json(const model::IbFabric& fabric);
 nlohmann::json to_json(const model::IbLink& link);
+nlohmann::json to_json(const model::IbManager& manager);
 
 // Parses a request. Refuses unknown keys and invalid values. Errors: kInvalidArgument.
 Result<model::IbAdapter> ib_adapter_from_json(const nlohmann::json& value);
+Result<model::IbManager> new_ib_manager_from_json(const nlohmann::json& value);
 
 // Parses a stored value, which a newer version may have written. Ignores unknown keys and refuses
 // invalid values. Errors: kInvalidArgument.
@@ -37,5 +39,6 @@ Result<model::IbUplink> ib_uplink_from_json(const nlohmann::json& value);
 Result<model::IbUplinkPartition> ib_uplink_partition_from_json(const nlohmann::json& value);
 Result<model::IbFabric> ib_fabric_from_json(const nlohmann::json& value);
 Result<model::IbLink> ib_link_from_json(const nlohmann::json& value);
+Result<model::IbManager> ib_manager_from_json(const nlohmann::json& value);
 
 }  // namespace paravane::api

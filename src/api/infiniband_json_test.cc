@@ -27,7 +27,8 @@ model::IbAdapterStatus some_ib_adapter() {
                     {.number = 2,
                      .guid = 0xffffffffffffffff,
                      .state = model::IbPortState::kDown,
-                     .problem = "the port is not linked"}}};
+                     .problem = "the port is not linked"}},
+          .problem = "the subnet has no room"};
 }
 
 model::IbFabric some_fabric() {
@@ -43,7 +44,8 @@ model::IbFabric some_fabric() {
                      .sent_bytes = 0xffffffffffffffff,
                      .received_bytes = 4,
                      .dropped = 5},
-                    {.port = 3, .peer = "host h2", .state = model::IbPortState::kArmed}}};
+                    {.port = 3, .peer = "host h2", .state = model::IbPortState::kArmed}},
+          .umad_socket = "/run/paravane/umad.sock"};
 }
 
 TEST(InfinibandJson, IsReadBack) {

@@ -53,12 +53,12 @@ ApiResponse one_host(model::NetworkManagement& management, const ApiRequest& req
   if (request.method == "DELETE") {
     return respond_with(management.remove_switch_host(name, host));
   }
-  const auto uplink = read_body(request, uplink_from_json);
-  if (!uplink) return invalid(uplink.error().message);
-  const model::SwitchHost changed{.host = host, .uplink = *uplink};
-  if (const Status good = model::check_switch_host(changed); !good)
+  auto changed = read_body(request, uplinks_from_json);
+  if (!changed) return invalid(changed.error().message);
+  changed->host = host;
+  if (const Status good = model::check_switch_host(*changed); !good)
     return invalid(good.error().message);
-  return respond_with(management.set_switch_uplink(name, changed));
+  return respond_with(management.set_switch_uplink(name, *changed));
 }
 
 ApiResponse below_switch(model::NetworkManagement& management, const ApiRequest& request,

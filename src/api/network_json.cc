@@ -13,8 +13,25 @@ namespace {
 
 enum class Unknown : std::uint8_t { kRefused, kIgnored };  // keys
 
+std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
+  std::vector<std::string> texts;
+  const json* array = reader.array(key);
+  if (array == nullptr) return texts;
+  for (const json& text : *array) {
+    if (text.is_string()) {
+      texts.push_back(text.get_ref<const std::string&>());
+    } else {
+      reader.complain(key, "must be an array of strings");
+    }
+  }
+  return texts;
+}
+
 model::SwitchHost read_host(JsonReader& reader) {
-  return {.host = reader.need_text("host"), .uplink = reader.text("uplink").value_or("")};
+  model::SwitchHost host{.host = reader.need_text("host"),
+                         .uplink = reader.text("uplink").value_or("")};
+  host.standby = read_texts(reader, "standby");
+  return host;
 }
 
 void read_hosts(JsonReader& vds, Unknown unknown, model::DistributedSwitch& spec) {
@@ -26,9 +43,8 @@ void read_hosts(JsonReader& vds, Unknown unknown, model::DistributedSwitch& spec
     const Status good =
         unknown == Unknown::kRefused ? reader.finish() : reader.finish_ignoring_unknown();
     if (!good) vds.complain("hosts", good.error().message);
-    if (!spec.hosts.emplace(host.host, host.uplink).second) {
-      vds.complain("hosts", "lists a host twice");
-    }
+    if (spec.hosts.contains(host.host)) vds.complain("hosts", "lists a host twice");
+    model::put_member(spec, host);
   }
 }
 
@@ -61,20 +77,6 @@ model::PortGroup read_port_group(JsonReader& reader) {
   return group;
 }
 
-std::vector<std::string> read_texts(JsonReader& reader, const char* key) {
-  std::vector<std::string> texts;
-  const json* array = reader.array(key);
-  if (array == nullptr) return texts;
-  for (const json& text : *array) {
-    if (text.is_string()) {
-      texts.push_back(text.get_ref<const std::string&>());
-    } else {
-      reader.complain(key, "must be an array of strings");
-    }
-  }
-  return texts;
-}
-
 template <typename T>
 Result<T> finish(JsonReader& reader, T value, Status (*check)(const T&),
                  Unknown unknown = Unknown::kRefused) {
@@ -88,13 +90,16 @@ Result<T> finish(JsonReader& reader, T value, Status (*check)(const T&),
 }  // namespace
 
 json to_json(const model::SwitchHost& host) {
-  return {{"host", host.host}, {"uplink", host.uplink}};
+  json result = {{"host", host.host}, {"uplink", host.uplink}};
+  // Hosts of earlier releases read this too, and use the uplink alone.
+  if (!host.standby.empty()) result["standby"] = host.standby;
+  return result;
 }
 
 json to_json(const model::DistributedSwitch& vds) {
   json hosts = json::array();
   for (const auto& [host, uplink] : vds.hosts) {
-    hosts.push_back(to_json(model::SwitchHost{.host = host, .uplink = uplink}));
+    hosts.push_back(to_json(*model::member_of(vds, host)));
   }
   return {{"name", vds.name}, {"mtu", vds.mtu}, {"hosts", std::move(hosts)}};
 }
@@ -121,6 +126,7 @@ json to_json(const model::SwitchStatus& status) {
   result["form"] = model::to_string(status.form);
   result["bridges"] = status.bridges;
   result["problems"] = status.problems;
+  if (!status.active.empty()) result["active"] = status.active;
   return result;
 }
 
@@ -168,11 +174,12 @@ Result<model::SwitchHost> switch_host_from_json(const json& value) {
   return finish(reader, read_host(reader), model::check_switch_host);
 }
 
-Result<std::string> uplink_from_json(const json& value) {
+Result<model::SwitchHost> uplinks_from_json(const json& value) {
   JsonReader reader(value, "change");
-  std::string uplink = reader.need_text("uplink");
+  model::SwitchHost host{.host = {}, .uplink = reader.need_text("uplink")};
+  host.standby = read_texts(reader, "standby");
   if (Status good = reader.finish(); !good) return std::unexpected(good.error());
-  return uplink;
+  return host;
 }
 
 Result<std::uint32_t> mtu_from_json(const json& value) {
@@ -203,6 +210,7 @@ Result<model::SwitchStatus> switch_status_from_json(const json& value) {
                     .value_or(model::SwitchForm::kNone);
   status.bridges = read_texts(reader, "bridges");
   status.problems = read_texts(reader, "problems");
+  status.active = reader.text("active").value_or("");
   if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
   return status;
 }

@@ -31,8 +31,9 @@ Result<model::SwitchHost> switch_host_from_json(const nlohmann::json& value);
 // invalid values. Errors: kInvalidArgument.
 Result<model::DistributedSwitch> kept_switch_from_json(const nlohmann::json& value);
 Result<model::PortGroup> kept_port_group_from_json(const nlohmann::json& value);
-// Parses {"uplink": "eth1"} or {"uplink": ""}.
-Result<std::string> uplink_from_json(const nlohmann::json& value);
+// Parses {"uplink": "eth1"}, {"uplink": "eth1", "standby": ["eth2"]} or {"uplink": ""}. The host's
+// name is empty.
+Result<model::SwitchHost> uplinks_from_json(const nlohmann::json& value);
 // Parses {"mtu": 9000}.
 Result<std::uint32_t> mtu_from_json(const nlohmann::json& value);
 // Parses {"roce": "native"}, {"routed": "on"} or both.

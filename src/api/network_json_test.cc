@@ -12,16 +12,19 @@ namespace {
 using nlohmann::json;
 
 TEST(NetworkJson, ComesBackAsItWas) {
-  const model::DistributedSwitch lan{
-      .name = "lan", .mtu = 9000, .hosts = {{"h1", "eth1"}, {"h2", ""}}};
+  const model::DistributedSwitch lan{.name = "lan",
+                                     .mtu = 9000,
+                                     .hosts = {{"h1", "eth1"}, {"h2", ""}},
+                                     .standby = {{"h1", {"eth2", "eth3"}}}};
   const model::PortGroup group{.name = "a", .vds = "lan", .vlan = 10};
-  const model::SwitchHost host{.host = "h1", .uplink = "eth1"};
+  const model::SwitchHost host{.host = "h1", .uplink = "eth1", .standby = {"eth2"}};
   const model::SwitchStatus status{.spec = lan,
                                    .port_groups = {"a"},
                                    .host = "h1",
                                    .form = model::SwitchForm::kVlanAware,
                                    .bridges = {"pvs-lan"},
-                                   .problems = {"x"}};
+                                   .problems = {"x"},
+                                   .active = "eth2"};
   const model::PortGroupStatus group_status{.spec = group, .adapters = {"db1/2"}};
   EXPECT_EQ(switch_from_json(to_json(lan)), lan);
   EXPECT_EQ(port_group_from_json(to_json(group)), group);
@@ -44,10 +47,14 @@ TEST(NetworkJson, RefusesWhatBreaksARule) {
         R"({"name":"a","hosts":{}})", R"({"name":"a","hosts":[1]})",
         R"({"name":"a","hosts":[{"host":"h"},{"host":"h"}]})",
         R"({"name":"a","hosts":[{"host":"H"}]})", R"({"name":"a","hosts":[{"host":"h","x":1}]})",
-        R"({"name":"a","hosts":[{"host":"h","uplink":"lo"}]})"}) {
+        R"({"name":"a","hosts":[{"host":"h","uplink":"lo"}]})",
+        R"({"name":"a","hosts":[{"host":"h","standby":["b"]}]})",
+        R"({"name":"a","hosts":[{"host":"h","uplink":"a","standby":"b"}]})",
+        R"({"name":"a","hosts":[{"host":"h","uplink":"a","standby":[1]}]})",
+        R"({"name":"a","hosts":[{"host":"h","uplink":"a","standby":["a"]}]})"}) {
     EXPECT_FALSE(switch_from_json(*parse_json(text))) << text;
   }
-  for (const char* text : {R"({"name":"a"})", R"({"name":"a","vds":"b","vlan":4095})",
+  for (const char* text : {R"({"name":"a"})", R"({"name":"a","vds":"b","vlan":4096})",
                            R"({"name":"a","vds":"b","vlan":-1})", R"({"name":"none","vds":"b"})",
                            R"({"name":"a","vds":"b","x":1})"}) {
     EXPECT_FALSE(port_group_from_json(*parse_json(text))) << text;
@@ -65,8 +72,11 @@ TEST(NetworkJson, RefusesWhatBreaksARule) {
                                                {.native_roce = false, .routed = true}}) {
     EXPECT_EQ(port_group_change_from_json(to_json(change)), change);
   }
-  EXPECT_FALSE(uplink_from_json(json::object()));
-  EXPECT_EQ(uplink_from_json(json{{"uplink", ""}}), "");
+  EXPECT_FALSE(uplinks_from_json(json::object()));
+  EXPECT_EQ(uplinks_from_json(json{{"uplink", ""}}), model::SwitchHost{});
+  EXPECT_EQ(uplinks_from_json(json{{"uplink", "a"}, {"standby", {"b"}}}),
+            (model::SwitchHost{.host = {}, .uplink = "a", .standby = {"b"}}));
+  EXPECT_FALSE(uplinks_from_json(json{{"uplink", "a"}, {"standby", "b"}}));
 }
 
 TEST(NetworkJson, APortGroupOfAnEarlierReleaseIsNotRouted) {

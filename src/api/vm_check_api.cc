@@ -32,6 +32,7 @@ model::ApiResult<model::VmCheckFacts> gather(model::Management& management,
   if (auto devices = management.list_rdma_devices()) {
     facts.machine.rdma_devices = std::move(*devices);
   }
+  if (auto uplinks = management.list_ib_uplinks()) facts.ib_uplinks = std::move(*uplinks);
   if (cluster == nullptr) return facts;
   auto member = cluster->cluster_status();
   if (!member) return std::unexpected(member.error());

@@ -175,9 +175,29 @@ void add_switches(const std::vector<SwitchMetrics>& switches, FamilySet& familie
     families.counter("paravane_switch_mended_total",
                      "Interfaces of a switch that were changed by other programs and repaired",
                      {{"switch", vds.name}}, number(vds.mended));
+    families.counter("paravane_switch_failovers_total",
+                     "Times another uplink of a team took over the frames of a switch",
+                     {{"switch", vds.name}}, number(vds.failovers));
     families.gauge("paravane_switch_problems", "Problems of a switch on this host",
                    {{"switch", vds.name}}, number(vds.problems));
   }
+}
+
+void add_subnet(const MetricsSnapshot& snapshot, FamilySet& families) {
+  for (const IbPortMetrics& port : snapshot.ib_ports) {
+    const MetricLabels labels = {{"adapter", port.adapter}, {"port", std::to_string(port.port)}};
+    families.gauge("paravane_infiniband_port_active",
+                   "Whether a port of a virtual InfiniBand adapter is Active", labels,
+                   port.is_active);
+    families.gauge(
+        "paravane_infiniband_port_manager",
+        "Whether a program at a port of a virtual InfiniBand adapter is a subnet manager", labels,
+        port.has_manager);
+  }
+  for (const CableMetrics& cable : snapshot.cables)
+    families.gauge("paravane_infiniband_cable_up",
+                   "Whether the link of the cable to a host's InfiniBand switch is up",
+                   {{"host", cable.host}}, cable.is_up);
 }
 
 void add_cluster(const model::ClusterStatus& cluster, FamilySet& families) {
@@ -215,6 +235,7 @@ std::string print_metrics(const MetricsPageParts& parts) {
   FamilySet families;
   add_daemon(parts, families);
   add_switches(parts.snapshot.switches, families);
+  add_subnet(parts.snapshot, families);
   add_cluster(parts.cluster, families);
   for (const worker::MetricGroup& group : parts.snapshot.groups) {
     for (const model::CounterValue& counter : group.counters) {

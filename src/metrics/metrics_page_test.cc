@@ -50,9 +50,20 @@ TEST_F(MetricsPage, CountersOfOursAppearByThemselves) {
 }
 
 TEST_F(MetricsPage, SaysHowSwitchesAreOnThisHost) {
-  snapshot.switches = {{.name = "lan", .mended = 3, .problems = 1}};
+  snapshot.switches = {{.name = "lan", .mended = 3, .problems = 1, .failovers = 2}};
   EXPECT_THAT(page(), HasSubstr("\nparavane_switch_mended_total{switch=\"lan\"} 3"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_switch_failovers_total{switch=\"lan\"} 2"));
   EXPECT_THAT(page(), HasSubstr("\nparavane_switch_problems{switch=\"lan\"} 1"));
+}
+
+TEST_F(MetricsPage, SaysWhichPortsAndCablesOfTheSubnetAreUp) {
+  snapshot.ib_ports = {{.adapter = "mlx4_0", .port = 2, .is_active = true, .has_manager = false}};
+  snapshot.cables = {{.host = "h2", .is_up = true}, {.host = "h3", .is_up = false}};
+  const std::string labels = "{adapter=\"mlx4_0\",port=\"2\"}";
+  EXPECT_THAT(page(), HasSubstr("\nparavane_infiniband_port_active" + labels + " 1"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_infiniband_port_manager" + labels + " 0"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_infiniband_cable_up{host=\"h2\"} 1"));
+  EXPECT_THAT(page(), HasSubstr("\nparavane_infiniband_cable_up{host=\"h3\"} 0"));
 }
 
 TEST_F(MetricsPage, QueuePairsAreBoundedAndTheRestIsSummed) {
