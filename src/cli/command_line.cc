@@ -210,10 +210,31 @@ void add_all_commands(CLI::App& app, Run& run) {
   add_help_commands(app, run);
 }
 
+bool is_esxcfg_module(std::string_view program) {
+  return program == kEsxcfgModule || program == kVicfgModule;
+}
+
+// The options of a module may begin with "--" (guide, 4.4.2.3): they stay one with the "-s" before.
+Words with_joined_options(std::string_view program, Words words) {
+  if (!is_esxcfg_module(program)) return words;
+  for (auto at = words.begin(); at != words.end() && std::next(at) != words.end(); ++at) {
+    if (*at != "-s" && *at != "--set-options") continue;
+    if (!std::next(at)->starts_with('-')) continue;
+    *at = "--set-options=" + *std::next(at);
+    words.erase(std::next(at));
+  }
+  return words;
+}
+
 // Those of the name that the program was called as.
 void add_commands(CLI::App& app, Run& run) {
   if (app.get_name() == kEsxcfgNics) return add_esxcfg_nics(app, run);
   if (app.get_name() == kEsxcfgVmknic) return add_esxcfg_vmknic(app, run);
+  if (is_esxcfg_module(app.get_name())) return add_esxcfg_module(app, run);
+  if (app.get_name() == kVmkloadMod) return add_vmkload_mod(app, run);
+  if (app.get_name() == kEsxcfgAdvcfg) return add_esxcfg_advcfg(app, run);
+  if (app.get_name() == kConnectxPortConfig) return add_connectx_port_config(app, run);
+  if (app.get_name() == kMgmtMlx) return add_mgmt_mlx(app, run);
   app.require_subcommand(1);
   if (app.get_name() != kEsxcli) return add_all_commands(app, run);
   app.description("The esxcli commands for RDMA on this host. All other commands are in paravane.");
@@ -239,7 +260,7 @@ ExitStatus run_command_line(std::span<const char* const> arguments, std::string_
   if (socket != nullptr && *socket != '\0') context.socket = socket;
   add_shared_options(app, context);
   app.fallthrough();  // --formatter and --socket may also follow the command
-  const Words given(arguments.begin(), arguments.end());
+  const Words given = with_joined_options(program, Words(arguments.begin(), arguments.end()));
   const bool as_json = wants_json(given);
   report_as_json(as_json);
   app.failure_message([&given, as_json](const CLI::App* failed, const CLI::Error& error) {

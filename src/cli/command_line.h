@@ -1,8 +1,9 @@
 // Parses the command line of the program and runs the command on it.
 //
 // The program behaves according to the name under which it was started. As `paravane` it has all
-// commands. As `esxcli` it has only the commands in the namespaces of VMware's esxcli, and as
-// `esxcfg-nics` or `esxcfg-vmknic` it only prints the list that the tool of that name prints.
+// commands. As `esxcli` it has only the commands in the namespaces of VMware's esxcli, and as one
+// of the other names of docs/esxcli.md, such as `esxcfg-nics`, it only does what the tool of that
+// name does here.
 
 #pragma once
 

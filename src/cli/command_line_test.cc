@@ -110,7 +110,7 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"vds", "delete", "../a"},
            {"portgroup", "create", "a"},
            {"portgroup", "create", "a", "--vds", "A"},
-           {"portgroup", "create", "a", "--vds", "b", "--vlan", "4095"},
+           {"portgroup", "create", "a", "--vds", "b", "--vlan", "4096"},
            {"portgroup", "create", "none", "--vds", "b"},
            {"portgroup", "create", "a", "--vds", "b", "--routed", "native"},
            {"portgroup", "set", "a"},
@@ -144,7 +144,8 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
            {"cluster", "join", "pvt1.abc"},
            {"impair", "clear", "--vm", "A"},
            {"vds", "add-host", "a", "h1", "--uplink", "a,b"},
-           {"vds", "add-host", "a", "h1", "--uplink", "a", "--uplink", "b"},
+           {"vds", "add-host", "a", "h1", "--uplink", "a", "--uplink", "a"},
+           {"vds", "uplink", "a", "b", "none"},
            {"portgroup", "create", "a", "--vds", "b", "--vlan", "trunk"},
            {"infiniband"},
            {"infiniband", "adapter", "add"},
@@ -264,6 +265,12 @@ TEST(CommandLine, ComplainsInItsOwnWords) {
   EXPECT_THAT(first_line({"sniff", "--vm", "a", "-w", "x", "-c", "0"}),
               HasSubstr("--count 0: must be 1 to "));
   EXPECT_THAT(first_line({"vm", "add", "a", "--mac"}), HasSubstr("--mac needs a value"));
+}
+
+TEST(CommandLine, UsageSaysWhatMayBeRepeated) {
+  EXPECT_THAT(run({"vds", "uplink", "--help"}).out, HasSubstr("uplink [options] SWITCH NIC...\n"));
+  EXPECT_THAT(run({"infiniband", "module", "set", "--help"}).out,
+              HasSubstr("set [options] MODULE [OPTIONS...]\n"));
 }
 
 TEST(CommandLine, HelpHasNoWordsOfTheParser) {

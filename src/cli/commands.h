@@ -26,6 +26,8 @@ void add_vds_commands(CLI::App& parent, Run& run);
 void add_portgroup_commands(CLI::App& parent, Run& run);
 void add_impair_commands(CLI::App& parent, Run& run);
 void add_infiniband_commands(CLI::App& parent, Run& run);
+void add_ib_manager_commands(CLI::App& infiniband, Run& run);
+void add_ib_module_commands(CLI::App& infiniband, Run& run);  // module ..., status
 void add_sniff_command(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
@@ -39,8 +41,15 @@ void add_nic_commands(CLI::App& root, Run& run);
 void add_esxcfg_nics(CLI::App& root, Run& run);  // the whole of that program
 void add_rdma_device_commands(CLI::App& root, Run& run);
 void add_dvs_commands(CLI::App& root, Run& run);
+void add_failover_commands(CLI::App& root, Run& run);
 void add_vmkernel_commands(CLI::App& root, Run& run);
 void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
+// Each is the whole of a program of the InfiniBand guide.
+void add_esxcfg_module(CLI::App& root, Run& run);  // and vicfg-module
+void add_vmkload_mod(CLI::App& root, Run& run);
+void add_esxcfg_advcfg(CLI::App& root, Run& run);
+void add_mgmt_mlx(CLI::App& root, Run& run);
+void add_connectx_port_config(CLI::App& root, Run& run);
 void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 void add_daemon_upgrade_command(CLI::App& daemon, Run& run);  // upgrade

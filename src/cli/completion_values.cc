@@ -8,6 +8,7 @@
 #include "cli/infiniband_program.h"
 #include "model/advanced_setting.h"
 #include "model/ib_device.h"
+#include "model/ib_module.h"
 #include "model/vm.h"
 
 namespace paravane::cli {
@@ -20,6 +21,7 @@ struct Listed {
 };
 constexpr auto kListed = std::to_array<Listed>({
     {"infiniband adapter remove NAME", "infiniband adapter list"},
+    {"infiniband sm remove HOST", "infiniband sm list"},
     {"NAME", "vm list"},
     {"SWITCH", "vds list"},
     {"GROUP", "portgroup list"},
@@ -79,6 +81,12 @@ Values ib_devices() {
   return values;
 }
 
+Values ib_module_names() {
+  Values values{.kind = ValueKind::kWords};
+  for (const model::IbModule& module : model::ib_modules()) values.words.emplace_back(module.name);
+  return values;
+}
+
 Values infiniband_program_names() {
   const auto programs = infiniband_programs();
   return {.kind = ValueKind::kWords, .words = {programs.begin(), programs.end()}};
@@ -101,6 +109,7 @@ Values values_of(std::string_view path, const CLI::Option& option) {
   const std::string whole_name = std::string(path) + " " + name;
   if (std::ranges::find(kNewNames, whole_name) != kNewNames.end()) return {};
   if (whole_name == "infiniband adapter add --device") return ib_devices();
+  if (positional && name == "MODULE") return ib_module_names();
   if (whole_name == "infiniband run COMMAND") return infiniband_program_names();
   if (name == "--option") return settings();
   if (name == "--limit") return limits();

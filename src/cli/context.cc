@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -41,8 +42,7 @@ void report_as_json(bool as_json) {
 
 std::string_view program_name() {
   const std::string_view name = program_invocation_short_name;
-  const bool known = name == kEsxcli || name == kEsxcfgNics || name == kEsxcfgVmknic;
-  return known ? name : kParavane;
+  return std::ranges::find(kSecondNames, name) == kSecondNames.end() ? kParavane : name;
 }
 
 api::ApiClient Context::client() const {

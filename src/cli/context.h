@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,16 @@ inline constexpr std::string_view kParavane = "paravane";
 inline constexpr std::string_view kEsxcli = "esxcli";
 inline constexpr std::string_view kEsxcfgNics = "esxcfg-nics";
 inline constexpr std::string_view kEsxcfgVmknic = "esxcfg-vmknic";
+inline constexpr std::string_view kEsxcfgModule = "esxcfg-module";
+inline constexpr std::string_view kVicfgModule = "vicfg-module";
+inline constexpr std::string_view kVmkloadMod = "vmkload_mod";
+inline constexpr std::string_view kEsxcfgAdvcfg = "esxcfg-advcfg";
+inline constexpr std::string_view kConnectxPortConfig = "connectx_port_config";
+inline constexpr std::string_view kMgmtMlx = "mgmt-mlx";
+// Those that are not paravane itself.
+inline constexpr std::array kSecondNames = {kEsxcli,       kEsxcfgNics,         kEsxcfgVmknic,
+                                            kEsxcfgModule, kVicfgModule,        kVmkloadMod,
+                                            kEsxcfgAdvcfg, kConnectxPortConfig, kMgmtMlx};
 
 enum class ExitStatus : int {
   kOk = 0,
@@ -37,8 +48,8 @@ struct Context {
   api::ApiClient client() const;
 };
 
-// The name under which this program was started. Messages begin with it. It is "esxcli",
-// "esxcfg-nics" or "esxcfg-vmknic", and "paravane" in all other cases.
+// The name under which this program was started. Messages begin with it. It is one of kSecondNames,
+// and "paravane" in all other cases.
 std::string_view program_name();
 
 // Sets how report(), report_failure() and report_usage() print errors from now on, which is as text

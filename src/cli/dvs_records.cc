@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace paravane::cli {
 
@@ -50,18 +51,18 @@ text::TextRecord port(const std::string& client, const std::string& group) {
                      {"Port ID", vds_port_id(client)}}};
 }
 
-text::TextRecord record(const model::SwitchStatus& vds, const std::string& uplink,
+text::TextRecord record(const model::SwitchStatus& vds, std::vector<std::string> uplinks,
                         const std::vector<model::PortGroupStatus>& groups) {
   std::vector<text::TextRecord> ports;
-  if (!uplink.empty()) ports.push_back(port(uplink, vds.spec.name + "-uplinks"));
+  for (const std::string& uplink : uplinks) {
+    ports.push_back(port(uplink, vds.spec.name + "-uplinks"));
+  }
   for (const model::PortGroupStatus& group : groups) {
     if (group.spec.vds != vds.spec.name) continue;
     for (const std::string& adapter : group.adapters) {
       ports.push_back(port(client_of(adapter), group.spec.name));
     }
   }
-  std::vector<std::string> uplinks;
-  if (!uplink.empty()) uplinks.push_back(uplink);
   return {.title = vds.spec.name,
           .fields = {{"Name", vds.spec.name},
                      {"VDS ID", vds_id(vds.spec.name)},
@@ -78,6 +79,25 @@ text::TextRecord record(const model::SwitchStatus& vds, const std::string& uplin
 }
 
 }  // namespace
+
+text::TextRecord failover_record(const model::SwitchStatus& vds,
+                                 const std::vector<model::PhysicalNic>& nics) {
+  std::vector<std::string> uplinks = model::uplinks_of(vds.spec, vds.host);
+  for (std::string& uplink : uplinks) uplink = shown_uplink(uplink, nics);
+  std::vector<std::string> active;
+  if (!uplinks.empty()) {
+    active.push_back(uplinks.front());
+    uplinks.erase(uplinks.begin());
+  }
+  return {.title = {},
+          .fields = {{"Load Balancing", std::string(kLoadBalancing)},
+                     {"Network Failure Detection", std::string(kFailureDetection)},
+                     {"Notify Switches", true},
+                     {"Failback", true},
+                     {"Active Adapters", std::move(active)},
+                     {"Standby Adapters", std::move(uplinks)},
+                     {"Unused Adapters", std::vector<std::string>()}}};
+}
 
 std::string vds_id(std::string_view vds) {
   std::array<std::uint8_t, 16> bytes{};
@@ -102,11 +122,10 @@ std::vector<text::TextRecord> dvs_records(const std::vector<model::SwitchStatus>
                                           const std::vector<model::PhysicalNic>& nics) {
   std::vector<text::TextRecord> records;
   for (const model::SwitchStatus& vds : switches) {
-    const auto member = vds.spec.hosts.find(vds.host);
-    if (member == vds.spec.hosts.end()) continue;
-    const std::string uplink =
-        member->second.empty() ? std::string() : shown_uplink(member->second, nics);
-    records.push_back(record(vds, uplink, groups));
+    if (!vds.spec.hosts.contains(vds.host)) continue;
+    std::vector<std::string> uplinks = model::uplinks_of(vds.spec, vds.host);
+    for (std::string& uplink : uplinks) uplink = shown_uplink(uplink, nics);
+    records.push_back(record(vds, std::move(uplinks), groups));
   }
   return records;
 }

@@ -23,6 +23,13 @@ std::string vds_id(std::string_view vds);
 std::string vds_port_id(std::string_view client);
 std::string port_group_id(std::string_view group);
 
+// How failover works, in esxcli's words: the one way that there is (docs/switch.md).
+inline constexpr std::string_view kLoadBalancing = "explicit";
+inline constexpr std::string_view kFailureDetection = "link";
+// The uplinks of a switch on the answering host as a team, as they are set.
+text::TextRecord failover_record(const model::SwitchStatus& vds,
+                                 const std::vector<model::PhysicalNic>& nics);
+
 // Records of the switches that the answering host is a member of.
 std::vector<text::TextRecord> dvs_records(const std::vector<model::SwitchStatus>& switches,
                                           const std::vector<model::PortGroupStatus>& groups,

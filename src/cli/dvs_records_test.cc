@@ -74,5 +74,21 @@ TEST(DvsRecords, IdsFollowFromNames) {
   EXPECT_EQ(vds_id("lan")[23], '-');
 }
 
+TEST(FailoverRecord, NamesTheUplinksInTheirOrder) {
+  const model::SwitchStatus team{
+      .spec = {.name = "lan", .hosts = {{"h1", "eth1"}}, .standby = {{"h1", {"eth3", "eth2"}}}},
+      .host = "h1",
+      .active = "eth2"};
+  const text::TextRecord record = failover_record(team, {{.name = "vmnic1", .linux_name = "eth1"}});
+  EXPECT_EQ(text::print_records(std::vector{record}, text::TableFormat::kTable),
+            "   Load Balancing: explicit\n"
+            "   Network Failure Detection: link\n"
+            "   Notify Switches: true\n"
+            "   Failback: true\n"
+            "   Active Adapters: vmnic1\n"
+            "   Standby Adapters: eth3, eth2\n"
+            "   Unused Adapters:\n");
+}
+
 }  // namespace
 }  // namespace paravane::cli

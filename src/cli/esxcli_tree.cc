@@ -34,6 +34,12 @@ constexpr std::array kGroups = std::to_array<Group>({
     {"network vswitch dvs", "Distributed switches", "network vswitch dvs vmware list"},
     {"network vswitch dvs vmware", "Distributed switches, as this host sees them",
      "network vswitch dvs vmware list"},
+    {"network vswitch standard", "The uplinks of switches on this host",
+     "network vswitch standard policy failover get -v lan"},
+    {"network vswitch standard policy", "Policies of a switch on this host",
+     "network vswitch standard policy failover get -v lan"},
+    {"network vswitch standard policy failover", "Uplinks of a switch as a team",
+     "network vswitch standard policy failover get -v lan"},
     {"rdma", "RDMA of this host, as in esxcli", "rdma device list"},
     {"rdma device", "RDMA devices (vmrdmaN)", "rdma device list"},
     {"rdma device protocol", "Protocols of RDMA devices", "rdma device protocol list"},
@@ -86,6 +92,7 @@ void add_esxcli_commands(CLI::App& root, Run& run) {
   add_nic_commands(root, run);
   add_rdma_device_commands(root, run);
   add_dvs_commands(root, run);
+  add_failover_commands(root, run);
   add_vmkernel_commands(root, run);
   add_system_commands(root, run);
 }

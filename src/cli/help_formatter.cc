@@ -17,6 +17,12 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   return type.empty() ? std::string() : " " + type;
 }
 
+std::string HelpFormatter::make_option_usage(const CLI::Option* option) const {
+  const std::string name =
+      make_option_name(option, true) + (option->get_expected_max() > 1 ? "..." : "");
+  return option->get_required() ? name : "[" + name + "]";
+}
+
 std::string HelpFormatter::make_expanded(const CLI::App* group) const {
   const bool one = group->get_require_option_min() == 1 && group->get_require_option_max() == 1;
   const auto is_its_own = [group](const CLI::Option* option) {

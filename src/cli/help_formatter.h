@@ -16,6 +16,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
   // Formats a group of options that exclude one another.
   std::string make_expanded(const CLI::App* group) const override;
+  // In the line of usage, of an argument: "[NIC...]".
+  std::string make_option_usage(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
 };
 

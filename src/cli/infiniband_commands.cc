@@ -1,8 +1,10 @@
-// paravane infiniband adapter add, list, remove; uplink list; fabric list; restart; run.
+// paravane infiniband adapter add, list, remove; uplink list; fabric list; restart; run. The
+// modules are in ib_module_commands.cc, sm in ib_manager_commands.cc.
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,10 +15,12 @@
 
 #include "api/infiniband_json.h"
 #include "cli/commands.h"
+#include "cli/ib_module_actions.h"
 #include "cli/infiniband_program.h"
 #include "cli/infiniband_tables.h"
 #include "cli/json_output.h"
 #include "model/ib_device.h"
+#include "model/ib_module.h"
 
 namespace paravane::cli {
 namespace {
@@ -27,6 +31,7 @@ constexpr std::uint32_t kFirstDefaultBus = 13;
 struct IbAdapterOptions {
   model::IbAdapter adapter;
   bool has_bus = false;
+  std::vector<std::string> ethernet;  // "2=eth1"
 };
 
 struct RunOptions {
@@ -44,8 +49,24 @@ std::uint32_t free_bus(const std::vector<model::IbAdapterStatus>& adapters) {
   return bus;
 }
 
+// False: the text is not PORT=NIC, or its port has a NIC.
+bool read_ethernet(const std::string& text, model::IbAdapter& adapter) {
+  std::uint32_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || rest == end || *rest != '=') return false;
+  return adapter.ethernet.emplace(port, std::string(rest + 1, end)).second;
+}
+
 ExitStatus run_add_ib_adapter(const IbAdapterOptions& options, const Context& context) {
   model::IbAdapter adapter = options.adapter;
+  for (const std::string& text : options.ethernet) {
+    if (read_ethernet(text, adapter)) continue;
+    return report_usage(
+        fmt::format("--ethernet {}: must be a port and its NIC, each port once, "
+                    "such as 2=eth1",
+                    text));
+  }
   if (const Status good = model::check_ib_adapter(adapter); !good) {
     return report_usage(good.error().message);
   }
@@ -85,6 +106,18 @@ ExitStatus run_remove_ib_adapter(const std::string& name, const Context& context
   return removed ? ExitStatus::kOk : report(removed.error(), client);
 }
 
+// Why there are none.
+std::string lack_of_uplinks(api::ApiClient& client) {
+  const auto adapters = client.list_ib_adapters();
+  if (!adapters || adapters->empty())
+    return "there are no uplinks without an InfiniBand adapter; see: paravane infiniband adapter "
+           "add --help";
+  const auto module = find_ib_module_status(client, std::string(model::kModuleIpoib));
+  if (module && !module->is_loaded)
+    return "module ib_ipoib, which makes uplinks, is not loaded; see: paravane infiniband status";
+  return "no port of an InfiniBand adapter is of type InfiniBand; see: paravane infiniband status";
+}
+
 ExitStatus run_list_ib_uplinks(const Context& context) {
   api::ApiClient client = context.client();
   const auto uplinks = client.list_ib_uplinks();
@@ -92,10 +125,7 @@ ExitStatus run_list_ib_uplinks(const Context& context) {
   const bool as_json = context.format == text::TableFormat::kJson;
   fmt::print("{}", as_json ? json_array<model::IbUplink>(*uplinks, api::to_json)
                            : ib_uplink_table(*uplinks).print(context.format));
-  note_empty(uplinks->empty(),
-             "there are no uplinks without an InfiniBand adapter; see: paravane infiniband adapter "
-             "add --help",
-             context);
+  if (uplinks->empty()) note_empty(true, lack_of_uplinks(client), context);
   return ExitStatus::kOk;
 }
 
@@ -119,12 +149,6 @@ ExitStatus run_list_ib_fabric(const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus run_restart_infiniband(const Context& context) {
-  api::ApiClient client = context.client();
-  const auto restarted = client.restart_infiniband();
-  return restarted ? ExitStatus::kOk : report(restarted.error(), client);
-}
-
 ExitStatus report_not_run(const std::string& program, const Error& error) {
   if (error.code != Errc::kNotFound) {
     report_failure(error.message, "");
@@ -138,6 +162,28 @@ ExitStatus report_not_run(const std::string& program, const Error& error) {
   return ExitStatus::kNoProgram;
 }
 
+// Without adapters the daemon has no socket for programs. One that does not use adapters runs.
+void note_no_adapter(const Context& context) {
+  const auto adapters = context.client().list_ib_adapters();
+  if (!adapters) return;
+  fmt::print(
+      stderr, "{}: {}\n", program_name(),
+      adapters->empty()
+          ? "this host has no InfiniBand adapter; see: paravane infiniband adapter add --help"
+          : "no InfiniBand adapter of this host could be made; see: paravane infiniband "
+            "adapter list");
+  std::fflush(stderr);
+}
+
+// Where the daemon says that its socket for libibumad is. One that does not answer, as to a user
+// that may not open its API, or does not know, has it beside that of the API.
+std::string umad_door(const Context& context) {
+  const auto fabric = context.client().ib_fabric();
+  if (fabric && fabric->switch_guid == 0) note_no_adapter(context);
+  if (fabric && !fabric->umad_socket.empty()) return fabric->umad_socket;
+  return umad_door_beside(context.socket);
+}
+
 ExitStatus run_infiniband_program(const RunOptions& options, const Context& context) {
   std::error_code unknown;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -145,10 +191,9 @@ ExitStatus run_infiniband_program(const RunOptions& options, const Context& cont
   if (!library) {
     return report_failure(library.error().message, "Reinstall the package paravane.");
   }
-  const Error error =
-      execute({.words = options.words,
-               .library_folder = *library,
-               .door = options.door.empty() ? umad_door_beside(context.socket) : options.door});
+  const Error error = execute({.words = options.words,
+                               .library_folder = *library,
+                               .door = options.door.empty() ? umad_door(context) : options.door});
   return report_not_run(options.words.front(), error);
 }
 
@@ -175,11 +220,18 @@ void add_ib_adapter_add(CLI::App& adapter, Run& run) {
                                                  "lowest free one from {} on)",
                                                  model::kMaxPciBus, kFirstDefaultBus));
   bus->type_name("NUMBER");
+  add->add_option("--ethernet", options->ethernet,
+                  "NIC of this host that a port stands for while its type is Ethernet, such as "
+                  "2=eth1")
+      ->type_name("PORT=NIC")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add->footer("Device models:\n" + devices_help() +
               "The first adapter also starts the switch of this host.\n"
               "Examples:\n"
               "  paravane infiniband adapter add mlx4_0 --device MT26428\n"
-              "  paravane infiniband adapter add mlx4_1 --device MT25418 --bus 20");
+              "  paravane infiniband adapter add mlx4_1 --device MT25418 --bus 20\n"
+              "  paravane infiniband adapter add mlx4_2 --device MT26428 --ethernet 2=eth1");
   add->callback([options, bus, &run] {
     options->has_bus = bus->count() != 0;
     run = [options](const Context& context) { return run_add_ib_adapter(*options, context); };
@@ -241,8 +293,10 @@ void add_ib_run(CLI::App& infiniband, Run& run) {
   auto options = std::make_shared<RunOptions>();
   command->add_option("COMMAND", options->words, "Program and its arguments, after --")->required();
   command
-      ->add_option("--door", options->door,
-                   "Socket for the program (default: umad.sock beside the daemon socket)")
+      ->add_option(
+          "--door", options->door,
+          "Socket for the program (default: that of the daemon, or umad.sock beside the daemon "
+          "socket)")
       ->type_name("PATH");
   command->footer(
       "The program loads Paravane's libibumad.so.3 instead of the system's. Its exit status is\n"
@@ -268,14 +322,16 @@ void add_infiniband_commands(CLI::App& parent, Run& run) {
       "  paravane infiniband run -- opensm");
   add_ib_adapter_commands(*infiniband, run);
   add_ib_uplink_commands(*infiniband, run);
+  add_ib_module_commands(*infiniband, run);
   add_ib_fabric_commands(*infiniband, run);
+  add_ib_manager_commands(*infiniband, run);
   CLI::App* restart =
       infiniband->add_subcommand("restart", "Restart all adapters, as a reboot of the host would");
   restart->footer(
-      "All links go down and up again.\n"
+      "All links go down and up again, and changed options of modules take effect.\n"
       "Examples:\n"
       "  paravane infiniband restart");
-  restart->callback([&run] { run = run_restart_infiniband; });
+  restart->callback([&run] { run = restart_infiniband; });
   add_ib_run(*infiniband, run);
 }
 

@@ -151,6 +151,36 @@ TEST_F(InfinibandCommandsTest, RunTellsOptionsOfTheProgramFromItsOwn) {
                           HasSubstr("paravane infiniband run -- ibstat -l\n")));
 }
 
+TEST_F(InfinibandCommandsTest, AnEmptyListOfUplinksHasItsCause) {
+  EXPECT_EQ(run({"uplink", "list"}), ExitStatus::kOk);
+  EXPECT_THAT(err_, HasSubstr("no uplinks without an InfiniBand adapter"));
+  ASSERT_EQ(run({"adapter", "add", "mlx4_0", "--device", "MT26428"}), ExitStatus::kOk);
+  management_.ib_modules = {{.name = "ib_ipoib"}};
+  EXPECT_EQ(run({"uplink", "list"}), ExitStatus::kOk);
+  EXPECT_EQ(err_,
+            "paravane: no port of an InfiniBand adapter is of type InfiniBand; see: paravane "
+            "infiniband status\n");
+  management_.ib_modules[0].is_loaded = false;
+  EXPECT_EQ(run({"uplink", "list"}), ExitStatus::kOk);
+  EXPECT_EQ(
+      err_,
+      "paravane: module ib_ipoib, which makes uplinks, is not loaded; see: paravane infiniband "
+      "status\n");
+  EXPECT_EQ(run({"uplink", "list", "--json"}), ExitStatus::kOk);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(InfinibandCommandsTest, AHostFromWhichNothingComesIsNamedWithAWord) {
+  EXPECT_EQ(run({"sm", "add", "h2"}), ExitStatus::kOk);
+  EXPECT_EQ(err_, "");
+  management_.ib_manager_problem = "the cluster has no host of this name";
+  EXPECT_EQ(run({"sm", "add", "nosuch"}), ExitStatus::kOk);
+  EXPECT_EQ(management_.ib_managers.back().host, "nosuch");
+  EXPECT_EQ(err_,
+            "paravane: host nosuch is named; nothing comes from it now: the cluster has no host of "
+            "this name\n");
+}
+
 TEST_F(InfinibandCommandsTest, AreCompleted) {
   testing::internal::CaptureStdout();
   run_command_line(std::vector<const char*>{"completion", "bash"});

@@ -26,7 +26,7 @@ std::string_view package_of_program(std::string_view program);
 // paravane. Errors: kNotFound, with the folders that were searched.
 Result<std::string> find_umad_library(const std::filesystem::path& program_folder);
 
-// The daemon's socket for libibumad, which is beside that of the API.
+// The daemon's socket for libibumad, where the daemon does not say: beside that of the API.
 std::string umad_door_beside(const std::string& api_socket);
 
 // The value of LD_LIBRARY_PATH: `folder`, then what it was before (nullptr: it was not set).

@@ -55,6 +55,11 @@ text::TextTable ib_adapter_table(const std::vector<model::IbAdapterStatus>& adap
   text::TextTable table(
       {"Name", "Device", "Bus", "Port", "State", "Rate", "LID", "SM LID", "GUID", "Problem"});
   for (const model::IbAdapterStatus& status : adapters) {
+    if (status.ports.empty()) {
+      const text::TextTable::Cell none = text::TextTable::None();
+      table.add({status.adapter.name, status.adapter.device, std::uint64_t{status.adapter.bus},
+                 none, none, none, none, none, none, status.problem});
+    }
     for (const model::IbPort& port : status.ports) {
       table.add({status.adapter.name, status.adapter.device, std::uint64_t{status.adapter.bus},
                  std::uint64_t{port.number}, std::string(model::to_string(port.state)),
@@ -92,12 +97,18 @@ text::TextTable ib_uplink_table(const std::vector<model::IbUplink>& uplinks) {
 
 text::TextTable ib_link_table(const std::vector<model::IbLink>& links) {
   text::TextTable table({"Port", "Peer", "State", "Sent Packets", "Sent Bytes", "Received Packets",
-                         "Received Bytes", "Dropped"});
+                         "Received Bytes", "Dropped", "Problem"});
   for (const model::IbLink& link : links) {
     table.add({std::uint64_t{link.port}, link.peer, std::string(model::to_string(link.state)),
                link.sent_packets, link.sent_bytes, link.received_packets, link.received_bytes,
-               link.dropped});
+               link.dropped, link.problem});
   }
+  return table;
+}
+
+text::TextTable ib_manager_table(const std::vector<model::IbManager>& managers) {
+  text::TextTable table({"Host", "Problem"});
+  for (const model::IbManager& manager : managers) table.add({manager.host, manager.problem});
   return table;
 }
 

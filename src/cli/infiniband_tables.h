@@ -18,5 +18,6 @@ std::string ib_switch_line(const model::IbFabric& fabric);
 // A row for each uplink: of its VLANs, those that are joined.
 text::TextTable ib_uplink_table(const std::vector<model::IbUplink>& uplinks);
 text::TextTable ib_link_table(const std::vector<model::IbLink>& links);
+text::TextTable ib_manager_table(const std::vector<model::IbManager>& managers);
 
 }  // namespace paravane::cli

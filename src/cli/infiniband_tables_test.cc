@@ -34,6 +34,14 @@ TEST(InfinibandTables, AnAdapterHasARowForEachPort) {
             "no subnet manager\n");
 }
 
+TEST(InfinibandTables, AnAdapterThatWasNotMadeHasARow) {
+  EXPECT_EQ(ib_adapter_table({{.adapter = {.name = "mlx4_0", .device = "MT26428", .bus = 13},
+                               .problem = "no thread"}})
+                .print(TableFormat::kCsv),
+            "Name,Device,Bus,Port,State,Rate,LID,SM LID,GUID,Problem\n"
+            "mlx4_0,MT26428,13,-,-,-,-,-,-,no thread\n");
+}
+
 TEST(InfinibandTables, CsvHasTheSameColumns) {
   EXPECT_EQ(ib_adapter_table({mlx4_0()}).print(TableFormat::kCsv),
             "Name,Device,Bus,Port,State,Rate,LID,SM LID,GUID,Problem\n"
@@ -82,8 +90,9 @@ TEST(InfinibandTables, LinksAreATable) {
                             .received_bytes = 4,
                             .dropped = 5}})
                 .print(TableFormat::kCsv),
-            "Port,Peer,State,Sent Packets,Sent Bytes,Received Packets,Received Bytes,Dropped\n"
-            "1,mlx4_0 port 1,Active,1,3,2,4,5\n");
+            "Port,Peer,State,Sent Packets,Sent Bytes,Received Packets,Received Bytes,Dropped,"
+            "Problem\n"
+            "1,mlx4_0 port 1,Active,1,3,2,4,5,\n");
 }
 
 }  // namespace

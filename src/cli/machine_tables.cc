@@ -196,15 +196,24 @@ text::TextRecord dcb_record(const model::NicDcb& dcb) {
 }
 
 std::string esxcfg_nics(const std::vector<model::PhysicalNic>& nics) {
-  const auto line = [](const auto&... cells) {
-    return fmt::format("{:<7} {:<12} {:<11} {:<4} {:<10} {:<6} {:<17} {:<6} {}\n", cells...);
-  };
-  std::string text =
-      line("Name", "PCI", "Driver", "Link", "Speed", "Duplex", "MAC Address", "MTU", "Description");
-  for (const model::PhysicalNic& nic : nics) {
-    text +=
-        line(nic.name, shown_pci(nic), nic.driver, up_or_down(nic.carrier),
-             fmt::format("{}Mbps", nic.speed_mbps), duplex(nic), nic.mac, nic.mtu, nic.description);
+  using Cells = std::array<std::string, 9>;
+  std::vector<Cells> lines = {
+      {"Name", "PCI", "Driver", "Link", "Speed", "Duplex", "MAC Address", "MTU", "Description"}};
+  for (const model::PhysicalNic& nic : nics)
+    lines.push_back({nic.name, shown_pci(nic), nic.driver, std::string(up_or_down(nic.carrier)),
+                     fmt::format("{}Mbps", nic.speed_mbps), std::string(duplex(nic)), nic.mac,
+                     fmt::to_string(nic.mtu), nic.description});
+  // As 6.5 has them; a longer value widens its column.
+  std::array<std::size_t, 9> widths = {7, 12, 11, 4, 10, 6, 17, 6, 0};
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i)
+      widths[i] = std::max(widths[i], cells[i].size());
+  }
+  std::string text;
+  for (const Cells& cells : lines) {
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i)
+      text += fmt::format("{:<{}} ", cells[i], widths[i]);
+    text += cells.back() + "\n";
   }
   return text;
 }

@@ -116,6 +116,19 @@ TEST(MachineTables, NicsAreAsInVsphere65) {
             "IBM XClarity Controller\n");
 }
 
+// A port of an InfiniBand adapter has a longer one, as in Mellanox's guide (4.2.3.2).
+TEST(MachineTables, ALongNameWidensItsColumn) {
+  auto nics = two_nics();
+  nics[0].name = "vmnic13.p2";
+  EXPECT_EQ(esxcfg_nics(nics),
+            "Name       PCI          Driver      Link Speed      Duplex MAC Address       MTU    "
+            "Description\n"
+            "vmnic13.p2 0000:2f:00.0 igbn        Down 0Mbps      Half   a0:36:9f:98:72:68 1500   "
+            "Intel Corporation Ethernet Server Adapter I350-T4\n"
+            "vusb0      Pseudo       cdce        Up   40000Mbps  Full   7e:d3:0a:c6:9f:07 1500   "
+            "IBM XClarity Controller\n");
+}
+
 TEST(MachineTables, PauseParametersAreAsInVsphere) {
   auto nics = two_nics();
   nics[1].pause = {

@@ -16,6 +16,15 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
+// "eth1", or of a team "eth1 (active),eth2 (standby)".
+std::string shown_uplinks(const model::SwitchStatus& vds, const std::string& host) {
+  std::vector<std::string> uplinks = model::uplinks_of(vds.spec, host);
+  if (uplinks.size() > 1 && host == vds.host && !vds.active.empty()) {
+    for (std::string& uplink : uplinks) uplink += uplink == vds.active ? " (active)" : " (standby)";
+  }
+  return or_dash(join(uplinks, ","));
+}
+
 }  // namespace
 
 text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches) {
@@ -23,15 +32,16 @@ text::TextTable switch_table(const std::vector<model::SwitchStatus>& switches) {
       {"Name", "MTU", "Host", "Uplink", "Form", "Bridges", "Port Groups", "Problem"});
   for (const model::SwitchStatus& vds : switches) {
     const std::string groups = or_dash(join(vds.port_groups, ","));
-    const auto add = [&](const std::string& host, const std::string& uplink) {
+    const auto add = [&](const std::string& host) {
       const bool here = host == vds.host;
-      table.add({vds.spec.name, std::uint64_t{vds.spec.mtu}, or_dash(host), or_dash(uplink),
+      table.add({vds.spec.name, std::uint64_t{vds.spec.mtu}, or_dash(host),
+                 shown_uplinks(vds, host),
                  here ? std::string(model::to_string(vds.form)) : std::string("-"),
                  here ? or_dash(join(vds.bridges, ",")) : std::string("-"), groups,
                  here ? join(vds.problems, "; ") : std::string()});
     };
-    for (const auto& [host, uplink] : vds.spec.hosts) add(host, uplink);
-    if (vds.spec.hosts.empty()) add("", "");
+    for (const auto& [host, uplink] : vds.spec.hosts) add(host);
+    if (vds.spec.hosts.empty()) add("");
   }
   return table;
 }

@@ -24,6 +24,19 @@ TEST(SwitchTable, HasARowForEachHostAndSaysHowItIsOnThisOne) {
             "new,1500,-,-,-,-,-,\n");
 }
 
+TEST(SwitchTable, SaysWhichUplinkOfATeamIsActiveOnThisHost) {
+  const model::SwitchStatus lan{.spec = {.name = "lan",
+                                         .hosts = {{"h1", "eth1"}, {"h2", "eth1"}},
+                                         .standby = {{"h1", {"eth2", "eth3"}}, {"h2", {"eth2"}}}},
+                                .host = "h1",
+                                .form = model::SwitchForm::kPlain,
+                                .active = "eth2"};
+  EXPECT_EQ(switch_table({lan}).print(text::TableFormat::kCsv),
+            "Name,MTU,Host,Uplink,Form,Bridges,Port Groups,Problem\n"
+            "lan,1500,h1,\"eth1 (standby),eth2 (active),eth3 (standby)\",plain,-,-,\n"
+            "lan,1500,h2,\"eth1,eth2\",-,-,-,\n");
+}
+
 TEST(RepairTable, SaysWhatWasMendedAndWhatCouldNotBe) {
   const model::SwitchRepair repair{
       .mended = {{.vds = "lan", .interface = "pvs-lan", .text = "it was down and was brought up"}},

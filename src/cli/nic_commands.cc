@@ -5,17 +5,30 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/esxcli_tree.h"
+#include "cli/ib_nics.h"
 #include "cli/machine_tables.h"
 #include "model/distributed_switch.h"
 
 namespace paravane::cli {
 namespace {
 
+model::ApiResult<std::vector<model::PhysicalNic>> list_all_nics(api::ApiClient& client) {
+  auto nics = client.list_nics();
+  if (!nics) return nics;
+  const auto uplinks = client.list_ib_uplinks();
+  if (!uplinks) return std::unexpected(uplinks.error());
+  const auto adapters = client.list_ib_adapters();
+  if (!adapters) return std::unexpected(adapters.error());
+  return with_ib_nics(std::move(*nics), *uplinks, *adapters);
+}
+
 ExitStatus run_list_nic(const Context& context) {
   api::ApiClient client = context.client();
-  const auto nics = client.list_nics();
+  const auto nics = list_all_nics(client);
   if (!nics) return report(nics.error(), client);
   fmt::print("{}", nic_table(*nics).print(context.format));
   return ExitStatus::kOk;
@@ -76,7 +89,7 @@ void add_dcb_command(CLI::App& root, Run& run) {
 
 ExitStatus run_esxcfg_nics(const Context& context) {
   api::ApiClient client = context.client();
-  const auto nics = client.list_nics();
+  const auto nics = list_all_nics(client);
   if (!nics) return report(nics.error(), client);
   const bool as_table = context.format == text::TableFormat::kTable;
   fmt::print("{}", as_table ? esxcfg_nics(*nics) : nic_table(*nics).print(context.format));

@@ -111,7 +111,9 @@ void add_portgroup_commands(CLI::App& parent, Run& run) {
   create->add_option("--vds", options->group.vds, "Switch of the port group")
       ->type_name("SWITCH")
       ->required();
-  create->add_option("--vlan", options->vlan, "VLAN, 1 to 4094; 0 means untagged (default: 0)")
+  create
+      ->add_option("--vlan", options->vlan,
+                   "VLAN, 1 to 4094; 0 means untagged, 4095 guest VLAN tagging (default: 0)")
       ->type_name("NUMBER");
   create
       ->add_option("--roce", options->roce,

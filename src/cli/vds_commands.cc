@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,7 +23,7 @@ struct VdsOptions {
   std::string name;
   std::uint32_t mtu = 1500;
   std::string host;                  // empty: the one whose daemon answers
-  std::vector<std::string> uplinks;  // one, if the operator knows the rule
+  std::vector<std::string> uplinks;  // of the host, in failover order
 };
 
 ExitStatus show_vds(const model::ApiResult<model::SwitchStatus>& vds, const api::ApiClient& client,
@@ -87,14 +88,19 @@ ExitStatus run_repair(const Context& context) {
 // What add-host, remove-host and uplink have in common: `act` does it.
 template <typename Act>
 ExitStatus change_host(const VdsOptions& options, const Context& context, Act act) {
-  if (options.uplinks.size() > 1) {
-    return bad_switch(options.name, {Errc::kInvalidArgument, model::no_teaming(options.uplinks)});
+  model::SwitchHost host{.host = options.host};
+  const bool clears = std::ranges::find(options.uplinks, kNoUplink) != options.uplinks.end();
+  if (clears && options.uplinks.size() > 1) {
+    return bad_switch(options.name, {Errc::kInvalidArgument,
+                                     "\"none\" clears the uplinks and cannot be one of several"});
   }
-  const std::string uplink = options.uplinks.empty() ? "" : options.uplinks.front();
-  model::SwitchHost host{.host = options.host, .uplink = uplink == kNoUplink ? "" : uplink};
+  if (!clears && !options.uplinks.empty()) {
+    host.uplink = options.uplinks.front();
+    host.standby.assign(options.uplinks.begin() + 1, options.uplinks.end());
+  }
   // With a name in its place that is good, so that nobody is asked in vain.
-  const model::SwitchHost sample{.host = host.host.empty() ? "host" : host.host,
-                                 .uplink = host.uplink};
+  model::SwitchHost sample = host;
+  if (sample.host.empty()) sample.host = "host";
   Status good = model::check_name(options.name);
   if (good) good = model::check_switch_host(sample);
   if (!good) return bad_switch(options.name, good.error());
@@ -158,31 +164,35 @@ void add_host_commands(CLI::App& vds, Run& run) {
                 add_host_name(command, options, "HOST");
                 command
                     .add_option("--uplink", options.uplinks,
-                                "Uplink of the host: vmnicN or Linux name (default: none)")
+                                "Uplink of the host: vmnicN or Linux name (default: none). Each "
+                                "further --uplink is a standby, in the order of failover")
                     ->expected(1)
                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                     ->type_name("NIC");
                 command.footer(
                     "Examples:\n"
                     "  paravane vds add-host lan\n"
-                    "  paravane vds add-host lan host1 --uplink eth1");
+                    "  paravane vds add-host lan host1 --uplink eth1\n"
+                    "  paravane vds add-host lan --uplink eth1 --uplink eth2");
               });
   add_command(vds, run, "remove-host", "Remove a host from a switch", run_remove_host,
               [](CLI::App& command, VdsOptions& options) {
                 add_host_name(command, options, "HOST");
                 command.footer("Examples:\n  paravane vds remove-host lan");
               });
-  add_command(vds, run, "uplink", "Set or clear a host's uplink on a switch", run_uplink,
+  add_command(vds, run, "uplink", "Set or clear a host's uplinks on a switch", run_uplink,
               [](CLI::App& command, VdsOptions& options) {
                 command
                     .add_option("NIC", options.uplinks,
-                                "Uplink: vmnicN or Linux name; \"none\" clears it")
-                    ->expected(1)
+                                "Uplink: vmnicN or Linux name; \"none\" clears it. Each further "
+                                "NIC is a standby, in the order of failover")
+                    ->expected(1, static_cast<int>(model::kMaxTeam))
                     ->required();
                 add_host_name(command, options, "--host")->type_name("HOST");
                 command.footer(
                     "Examples:\n"
                     "  paravane vds uplink lan eth1\n"
+                    "  paravane vds uplink lan eth1 eth2\n"
                     "  paravane vds uplink lan none --host host2");
               });
 }

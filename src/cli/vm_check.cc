@@ -49,8 +49,8 @@ std::vector<std::string> links_of(const model::VmStatus& vm, api::ApiClient& cli
     });
     if (!used) continue;
     links.insert(links.end(), vds.bridges.begin(), vds.bridges.end());
-    const auto member = vds.spec.hosts.find(vds.host);
-    if (member != vds.spec.hosts.end() && !member->second.empty()) links.push_back(member->second);
+    const std::vector<std::string> uplinks = model::uplinks_of(vds.spec, vds.host);
+    links.insert(links.end(), uplinks.begin(), uplinks.end());
   }
   return links;
 }
