@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "api/api_handler.h"
+#include "api/ib_module_json.h"
 #include "api/infiniband_json.h"
 #include "api/network_json.h"
 #include "api/vm_json.h"
@@ -93,6 +94,19 @@ void check_infiniband(const FakeManagement& management) {
   for (const auto& [name, status] : management.ib_adapters) {
     if (!model::check_ib_adapter(status.adapter)) std::abort();
     const auto again = api::ib_adapter_status_from_json(api::to_json(status));
+    if (!again || *again != status) std::abort();
+  }
+  for (const model::IbModuleStatus& status : management.ib_modules) {
+    const model::IbModule& module = *model::find_ib_module(status.name);
+    const auto options = model::parse_ib_options(module, status.setting.options);
+    if (!options) std::abort();
+    for (const auto& [name, numbers] : options->numbers) {
+      const model::IbParameter& parameter = *model::find_ib_parameter(module, name);
+      for (const std::uint32_t number : numbers) {
+        if (number < parameter.least || number > parameter.most) std::abort();
+      }
+    }
+    const auto again = api::ib_module_status_from_json(api::to_json(status));
     if (!again || *again != status) std::abort();
   }
 }

@@ -54,6 +54,12 @@ std::vector<std::string> seeds() {
       "RPOST\n/v1/infiniband/"
       "adapters\n\n{\"name\":\"mlx4_1\",\"device\":\"MT25204\",\"bus\":14}",
       "RDELETE\n/v1/infiniband/adapters/mlx4_0\n\n",
+      "RGET\n/v1/infiniband/uplinks\n\n",
+      "RGET\n/v1/infiniband/modules\n\n",
+      "RPATCH\n/v1/infiniband/modules/ib_ipoib\n\n"
+      R"({"enabled":false,"options":"UplinkNum=4,6 NetQueue=1"})",
+      "RPATCH\n/v1/infiniband/modules/mlx4_en\n\n"
+      R"({"options":"port_types=13,1,1,13,2,2 port_type_default=1"})",
       "RGET\n/v1/infiniband/fabric\n\n",
       "RPOST\n/v1/infiniband/restart\n\n",
       "RGET\n/v1/events\n\n",

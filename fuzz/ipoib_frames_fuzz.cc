@@ -3,7 +3,8 @@
 //
 // What must hold besides the sanitizers: a frame that is read and written is the same; a packet
 // that is translated there and back is the same, but for padding; no packet grows by more than its
-// addresses, or beyond the link; discovery that is not translated is told as such; an answer to a
+// addresses, or beyond the link; a report of listeners names groups, no more than it has room for;
+// discovery that is not translated is told as such; an answer to a
 // packet that was too big is a right packet of its size, which gets no answer itself.
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "ipoib/checksum.h"
 #include "ipoib/dhcp.h"
 #include "ipoib/frame.h"
+#include "ipoib/group_report.h"
 #include "ipoib/ip_packet.h"
 #include "ipoib/neighbour_discovery.h"
 #include "ipoib/remote_mac.h"
@@ -36,7 +38,7 @@ using wire::roce::LongHeader;
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::size_t kIcmpv6ChecksumAt = 2;
+constexpr std::size_t kIcmpv6ChecksumAt = 2;  // and IGMP's
 
 // Each MAC has an address, in whose GID it stands.
 constexpr std::size_t kMacAt = 10;
@@ -69,6 +71,11 @@ void mend_ipv4(std::span<std::byte> packet, std::uint8_t flags) {
     return;
   put_word(packet, offsetof(Ipv4Header, checksum), 0);
   put_word(packet, offsetof(Ipv4Header, checksum), checksum_of(packet.first(bytes)));
+  if (header_at<Ipv4Header>(packet).protocol != ip_protocol::kIgmp) return;
+  const auto message = packet.subspan(bytes);
+  if (message.size() < kIcmpv6ChecksumAt + sizeof(Be16)) return;
+  put_word(message, kIcmpv6ChecksumAt, 0);
+  put_word(message, kIcmpv6ChecksumAt, checksum_of(message));
 }
 
 void mend_ipv6(std::span<std::byte> packet, std::uint8_t flags) {
@@ -156,6 +163,24 @@ void check_discovery(std::span<const std::byte> packet, bool is_from_infiniband)
   require(back && *back == expected);
 }
 
+// ---- Listeners ----
+
+void check_report(std::span<const std::byte> packet, const GroupMessage& message) {
+  using Kind = GroupMessage::Kind;
+  require(message.kind == Kind::kReport || message.news.empty());
+  require(message.news.size() * 8 <= packet.size());
+  for (const GroupNews& news : message.news) {
+    constexpr std::uint16_t kPartition = 0x800A;
+    const auto gid = std::visit(
+        [](const auto& address) {
+          require(wire::infiniband::is_group(address));
+          return wire::infiniband::multicast_gid_of(address, kPartition);
+        },
+        news.group);
+    require(gid_of(name_of(news.group), kPartition) == gid);
+  }
+}
+
 // ---- IP ----
 
 void check_ipv4(std::span<const std::byte> packet, std::uint16_t mtu) {
@@ -191,8 +216,11 @@ void check_packet(std::uint16_t type, std::span<const std::byte> packet, bool is
     case wire::infiniband::kEtherTypeArp:
     case wire::infiniband::kEtherTypeRarp:
       return is_from_infiniband ? check_infiniband_arp(packet) : check_ethernet_arp(packet);
-    case wire::roce::kEtherTypeIpv4: return check_ipv4(packet, mtu);
+    case wire::roce::kEtherTypeIpv4:
+      check_report(packet, read_igmp(packet));
+      return check_ipv4(packet, mtu);
     case wire::roce::kEtherTypeIpv6:
+      check_report(packet, read_mld(packet));
       check_discovery(packet, is_from_infiniband);
       return check_ipv6(packet, mtu);
     default: return;

@@ -91,11 +91,11 @@ void add_arp(Seeds& seeds) {
   }
 }
 
-Bytes ipv6(std::uint8_t next_header, const Bytes& payload) {
+Bytes ipv6(std::uint8_t next_header, const Bytes& payload, std::uint8_t hop_limit = 255) {
   wire::roce::LongHeader header;
   header.version_class_flow.set(6U << 28);
   header.next_header = next_header;
-  header.hop_limit = 255;
+  header.hop_limit = hop_limit;
   header.source = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   header.destination = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
   Bytes packet;
@@ -188,6 +188,36 @@ void add_ip(Seeds& seeds) {
   seeds.add_frame(wire::roce::kEtherTypeVlan, Bytes(8));
 }
 
+// Messages of IGMP and MLD with one group, and reports with two records.
+void add_reports(Seeds& seeds) {
+  constexpr int kSources = 2;
+  const auto add = [&](int type, const Bytes& group, bool is_ipv6) {
+    Bytes message;
+    const bool has_records = type == 0x22 || type == 143;
+    append(message, {type, 0, 0, 0});
+    if (has_records) {
+      append(message, {0, 0, 0, 2});
+      for (const int record : {3, 4}) {
+        append(message, {record, 0, 0, kSources});
+        for (int i = 0; i < 1 + kSources; ++i)
+          message.insert(message.end(), group.begin(), group.end());
+      }
+    } else {
+      if (is_ipv6) append(message, {0, 0, 0, 0});
+      message.insert(message.end(), group.begin(), group.end());
+    }
+    seeds.add_frame(is_ipv6 ? kEtherTypeIpv6 : kEtherTypeIpv4,
+                    is_ipv6 ? ipv6(58, message, 1) : ipv4(2, message));
+  };
+  Bytes ipv4_group;
+  append(ipv4_group, {239, 1, 2, 3});
+  for (const int type : {0x11, 0x12, 0x16, 0x17, 0x22}) add(type, ipv4_group, false);
+  Bytes ipv6_group(16);
+  ipv6_group[0] = std::byte{0xFF};
+  ipv6_group[1] = std::byte{2};
+  for (const int type : {130, 131, 132, 143}) add(type, ipv6_group, true);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -196,6 +226,7 @@ int main(int argc, char** argv) {
   add_arp(seeds);
   add_discovery(seeds);
   add_ip(seeds);
+  add_reports(seeds);
   int number = 0;
   for (const auto& seed : seeds.all()) {
     std::ofstream file(std::filesystem::path(argv[1]) / ("seed" + std::to_string(number++)),

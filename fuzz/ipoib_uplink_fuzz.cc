@@ -2,8 +2,8 @@
 // list of acts (ipoib_uplink_script.h).
 //
 // What must hold besides the sanitizers: each act has an end; what is remembered and what waits is
-// within its bounds; no packet that the uplink sends reaches a queue pair of management, a group
-// that it has not joined or a partition that the port is not in; and each frame that VMs get is
+// within its bounds; no packet that the uplink sends reaches a queue pair of management, a group of
+// another partition or a partition that the port is not in; and each frame that VMs get is
 // from a MAC that stands for a queue pair elsewhere, for all or for a VM of that VLAN.
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "fuzz_bytes.h"
 #include "ipoib_uplink_script.h"
 #include "promise.h"
-#include "testing/recording_link_end.h"
+#include "testing/port_orders.h"
 #include "testing/uplink_rig.h"
 #include "wire/infiniband/attribute.h"
 
@@ -69,12 +69,25 @@ class Watch final : public subnet::LinkEnd {
     const auto is_of = [&](const ipoib::Membership* membership) {
       const ipoib::BroadcastGroup* group = membership->group();
       return group != nullptr && group->partition == headers.partition &&
-             group->qkey == headers.qkey &&
-             (!is_group || (headers.destination == group->lid && headers.global &&
-                            headers.global->destination == group->gid)) &&
+             group->qkey == headers.qkey && (!is_group || is_group_of(headers, *group)) &&
              payload.size() - sizeof(wire::infiniband::EncapsulationHeader) <= group->mtu;
     };
     require(std::ranges::any_of(rig_.first.memberships(), is_of));
+  }
+
+  // The broadcast group, or one of IP in its partition.
+  static bool is_group_of(const DatagramHeaders& headers, const ipoib::BroadcastGroup& group) {
+    if (!headers.global) return false;
+    const Gid& gid = headers.global->destination;
+    if (gid == group.gid) return headers.destination == group.lid;
+    constexpr std::size_t kPrefixBytes = 6;
+    return std::ranges::any_of(
+        std::array{wire::infiniband::kIpv4Signature, wire::infiniband::kIpv6Signature},
+        [&](std::uint16_t signature) {
+          const Gid prefix = wire::infiniband::group_prefix(signature, group.partition,
+                                                            wire::infiniband::kLinkLocalScope);
+          return std::equal(gid.begin(), gid.begin() + kPrefixBytes, prefix.begin());
+        });
   }
 
   UplinkRig& rig_;
@@ -103,6 +116,9 @@ class UplinkFuzz {
     for (const std::uint16_t vlan : kVlans) rig_.first.remove_vlan(vlan);
     settle();
     require(rig_.first.addresses() == 0);
+    require(rig_.first.multicast().wanted().size() == 0);
+    require(rig_.first.multicast().memberships().size() == 0);
+    require(rig_.first.multicast().senders().size() == 0);
     require(rig_.first.next_deadline() > rig_.net.clock.now);
   }
 
@@ -117,6 +133,17 @@ class UplinkFuzz {
     require(paths.size() <= ipoib::Paths::kMost);
     require(paths.open_questions() <= ipoib::Paths::kMostAsked);
     require(paths.waiting_bytes() <= ipoib::Paths::kMostWaitingBytes);
+    const ipoib::Multicast& multicast = rig_.first.multicast();
+    require(multicast.wanted().size() <= ipoib::WantedGroups::kMost);
+    require(multicast.wanted().listeners() <= ipoib::WantedGroups::kMostListeners);
+    // Two of each VLAN's are reported by none.
+    require(multicast.memberships().size() <=
+            ipoib::WantedGroups::kMost + 2 * rig_.first.memberships().size());
+    require(multicast.memberships().open_questions() <= ipoib::GroupMemberships::kMostAsked);
+    require(multicast.senders().size() <= ipoib::SenderGroups::kMost);
+    require(multicast.senders().open_questions() <= ipoib::SenderGroups::kMostAsked);
+    rig_.first_vms.queries.clear();
+    rig_.second_vms.queries.clear();
   }
 
   void judge(const RecordingFrameSink::Delivered& delivered) const {
@@ -143,6 +170,7 @@ class UplinkFuzz {
         require(rig_.advance(std::chrono::milliseconds(100 * input_.u8())));
         return;
       }
+      case IpoibUplinkAct::kMove: return move();
       case IpoibUplinkAct::kCount: break;
     }
   }
@@ -241,6 +269,8 @@ class UplinkFuzz {
         std::memcpy(&packet[20], udp.data(), udp.size());
         return packet;
       }
+      case IpoibPayload::kIgmp: return igmp();
+      case IpoibPayload::kMld: return mld();
       case IpoibPayload::kRaw:
       case IpoibPayload::kCount: break;
     }
@@ -248,12 +278,53 @@ class UplinkFuzz {
     for (std::byte& byte : bytes) byte = std::byte{input_.u8()};
     return bytes;
   }
+  // A message with one group, or a report with one record of it; its group is `prefix` and a byte.
+  // The numbers of IGMP's and MLD's types with records are `with_records`.
+  FrameBytes report(std::uint8_t with_records, FrameBytes prefix, std::size_t before_group) {
+    const std::uint8_t type = input_.u8();
+    prefix.push_back(std::byte{input_.u8()});
+    const std::uint8_t record = input_.u8();
+    const std::uint8_t sources = input_.u8();
+    FrameBytes message(type == with_records ? 12 : before_group);
+    message[0] = std::byte{type};
+    if (type == with_records) {
+      message[7] = std::byte{1};
+      message[8] = std::byte{record};
+      message[11] = std::byte{sources};
+    }
+    const std::size_t group_bytes = prefix.size();
+    message.insert(message.end(), prefix.begin(), prefix.end());
+    if (type == with_records) message.resize(message.size() + sources * group_bytes);
+    return message;
+  }
+  FrameBytes igmp() {
+    FrameBytes message = report(0x22, {std::byte{239}, std::byte{1}, std::byte{2}}, 4);
+    const Be16 checksum(ipoib::checksum_of(message));
+    std::memcpy(&message[2], &checksum, sizeof checksum);
+    FrameBytes packet = ipv4_packet(
+        20 + message.size(), {.to = {224, 0, 0, 22}, .protocol = 2, .may_be_fragmented = true});
+    std::ranges::copy(message, packet.begin() + 20);
+    return packet;
+  }
+  FrameBytes mld() {
+    FrameBytes prefix(15);
+    prefix[0] = std::byte{0xFF};
+    prefix[1] = std::byte{2};
+    FrameBytes message = report(143, prefix, 8);
+    const wire::infiniband::Ipv6Address from{0xFE, 0x80};
+    const wire::infiniband::Ipv6Address to{0xFF, 2};
+    const Be16 checksum(ipoib::icmpv6_checksum(from, to, message));
+    std::memcpy(&message[2], &checksum, sizeof checksum);
+    return ipv6_packet(from, to, 58, 1, message);
+  }
   FrameBytes arp(bool is_ethernet) {
     const auto operation = static_cast<ipoib::ArpOperation>(input_.below(6));
     if (is_ethernet) {
       const MacBytes sender = mac_of_act();
-      const auto bytes =
-          ipoib::ethernet_arp({.operation = operation, .sender = sender, .target = mac_of_act()});
+      const auto bytes = ipoib::ethernet_arp({.operation = operation,
+                                              .sender = sender,
+                                              .sender_ipv4 = {10, 0, 0, sender[5]},
+                                              .target = mac_of_act()});
       return FrameBytes(bytes.begin(), bytes.end());
     }
     const IpoibAddress sender = address_of_act();
@@ -405,6 +476,19 @@ class UplinkFuzz {
         rig_.net.manager.sweep();
       }
     }
+  }
+
+  // Another uplink of the team has a VM's address for a moment.
+  void move() {
+    const std::uint16_t vlan = vlan_of_act();
+    const MacBytes mac = mac_of_act();
+    const std::size_t before = rig_.first.addresses();
+    const auto left = rig_.first.give_up(mac, vlan);
+    require(rig_.first.addresses() + (left ? 1 : 0) == before);
+    if (!left) return;
+    require(left->claims.ipv4.all().size() <= 8 && left->claims.ipv6.all().size() <= 8);
+    require(left->groups.size() <= ipoib::WantedGroups::kMostOfMac);
+    rig_.first.take_over(mac, vlan, *left);
   }
 
   void change_node() {

@@ -21,6 +21,7 @@ enum class IpoibUplinkAct : std::uint8_t {
   kChange,   // 0: all register again, 1: the link goes, 2: it comes, 3: another LID and back
   kNode,     // LID, whether it goes: one that administration knows
   kTime,     // tenths of a second
+  kMove,     // VLAN, MAC: another uplink of a team has the address for a moment
   kCount,
 };
 
@@ -31,6 +32,8 @@ enum class IpoibPayload : std::uint8_t {
   kNeighbour,   // type, address
   kIpv6,        // length (2), next header
   kDhcpAnswer,  // nothing
+  kIgmp,        // type, the last byte of its group, those of its record: type, sources
+  kMld,         // the same
   kCount,
 };
 

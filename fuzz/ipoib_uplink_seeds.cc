@@ -73,6 +73,14 @@ void all_frames(Script& script, std::uint32_t vlan) {
   script.broadcast(vlan, kIpv4).payload(IpoibPayload::kIpv4, {80, 0, 17, 0});
   script.broadcast(vlan, kIpv4).payload(IpoibPayload::kRaw, {3, 1, 2, 3}, {0, 0, 9});
   script.act(IpoibUplinkAct::kFrame, {vlan, 2, 1, kIpv4}).payload(IpoibPayload::kDhcpAnswer, {});
+  for (const std::uint32_t type : {0x11U, 0x12U, 0x16U, 0x17U, 0x22U})
+    script.act(IpoibUplinkAct::kFrame, {vlan, 6, 1, kIpv4})
+        .payload(IpoibPayload::kIgmp, {type, 3, 4, 1});
+  for (const std::uint32_t type : {130U, 131U, 132U, 143U})
+    script.act(IpoibUplinkAct::kFrame, {vlan, 5, 1, kIpv6})
+        .payload(IpoibPayload::kMld, {type, 3, 4, 1});
+  script.act(IpoibUplinkAct::kFrame, {vlan, 6, 1, kIpv4})
+      .payload(IpoibPayload::kIpv4, {80, 0, 17, 0}, {0, 16, 224});
   for (const std::uint32_t lid : {kKnownLid, kUnknownLid, 0U, 1U}) {
     script.unicast(vlan, lid, kIpv4).payload(IpoibPayload::kIpv4, {200, 1, 17, 0});
     script.unicast(vlan, lid, kIpv4).payload(IpoibPayload::kIpv4, {0, 10, 17, 0});
@@ -155,6 +163,14 @@ std::vector<Script> seeds() {
     answers.act(IpoibUplinkAct::kTime, {11});
   }
   all.push_back(answers);
+  // Addresses that move within a team.
+  Script moves;
+  for (std::uint32_t vlan = 0; vlan < 2; ++vlan) {
+    all_frames(moves, vlan);
+    for (std::uint32_t mac = 0; mac < 4; ++mac) moves.act(IpoibUplinkAct::kMove, {vlan, mac});
+    all_packets(moves);
+  }
+  all.push_back(moves);
   // Silence until paths and addresses are old.
   Script silence;
   all_frames(silence, 0);

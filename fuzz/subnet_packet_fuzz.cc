@@ -20,6 +20,7 @@
 #include "subnet/segment_sender.h"
 #include "subnet_packet_script.h"
 #include "testing/management_datagrams.h"
+#include "testing/port_orders.h"
 #include "testing/recording_link_end.h"
 #include "testing/subnet_rig.h"
 #include "wire/infiniband/segments.h"
@@ -237,9 +238,7 @@ class SubnetFuzz {
   std::array<std::byte, 64> current(std::uint16_t what) {
     Smp smp;
     if (what == attribute::kPortInfo) {
-      wire::infiniband::PortInfo info = rig_.second.port(1)->info();
-      info.speed_supported_state &= 0xF0;
-      info.physical_state_default &= 0x0F;
+      wire::infiniband::PortInfo info = fake::wish_at(*rig_.second.port(1));
       put_attribute_in(smp, info);
     } else if (what == attribute::kSwitchInfo) {
       put_attribute_in(smp, rig_.subnet.the_switch().tables().info());

@@ -25,7 +25,9 @@ namespace {
 using fake::require;
 
 const keeper::SwitchBuilderConfig kConfig = {
-    .mark = "paravane:1:", .uplinks = {"eth1", "eth2", "vmnic32"}, .tap_access = {}};
+    .mark = "paravane:1:",
+    .uplinks = {"eth1", "eth2", "eth3", "vmnic32", "vmnic33"},
+    .tap_access = {}};
 
 bool is_given(const std::string& uplink) {
   return std::ranges::find(kConfig.uplinks, uplink) != kConfig.uplinks.end();
@@ -44,6 +46,34 @@ void check_uplink_tap(const ethernet::WantedPort& port, const keeper::UplinkTap&
   require(port.is_for_root && port.label == "uplink:" + tap.uplink && tap.vlan <= model::kMaxVlan);
 }
 
+bool is_parking(const ethernet::WantedLinks& links, const std::string& name) {
+  const auto bridge = std::ranges::find(links.bridges, name, &ethernet::WantedBridge::name);
+  return bridge != links.bridges.end() && bridge->is_parking;
+}
+
+// Two uplinks of a switch would be a loop: each is of a team, and has a bridge for itself where it
+// stands by.
+void check_teams(const SwitchPlan& plan, const ethernet::WantedLinks& links) {
+  std::set<std::string> ports;
+  std::set<std::string> parkings;
+  for (const ethernet::WantedTeam& team : links.teams) {
+    const auto vds = std::ranges::find(plan.switches, team.name, &SwitchPlan::Switch::name);
+    require(vds != plan.switches.end() && !vds->standby.empty());
+    for (const ethernet::WantedTeam::Member& member : team.members) {
+      require(is_given(member.name) && switch_of_uplink(plan, member.name) == &*vds);
+      for (const std::string& port : member.ports) require(ports.insert(port).second);
+    }
+  }
+  for (const auto& all : {links.uplinks, links.taps}) {
+    for (const ethernet::WantedPort& port : all) {
+      require(!is_parking(links, port.bridge));
+      require(port.parking.empty() != ports.contains(port.name));
+      if (port.parking.empty()) continue;
+      require(is_parking(links, port.parking) && parkings.insert(port.parking).second);
+    }
+  }
+}
+
 void check_layout(const SwitchPlan& plan, bool vlan_aware) {
   const keeper::SwitchLayout layout = keeper::lay_out(plan, kConfig, vlan_aware);
   const ethernet::WantedLinks& links = layout.links;
@@ -52,6 +82,7 @@ void check_layout(const SwitchPlan& plan, bool vlan_aware) {
   for (const ethernet::WantedBridge& bridge : links.bridges) {
     check_name(bridge.name, "pv", names);
     bridges.insert(bridge.name);
+    require(!bridge.is_parking || !bridge.vlan_aware);
   }
   for (const ethernet::WantedPort& tap : links.taps) {
     require(bridges.contains(tap.bridge));
@@ -71,6 +102,7 @@ void check_layout(const SwitchPlan& plan, bool vlan_aware) {
     require(bridges.contains(uplink.bridge) && names.insert(uplink.name).second);
     require(std::ranges::find(uplink.tagged, uplink.untagged) == uplink.tagged.end());
   }
+  check_teams(plan, links);
 }
 
 // In the place of the kernel.

@@ -17,15 +17,20 @@ std::vector<std::string> seeds() {
   const SwitchPlan plan{
       .switches = {{.name = "lan", .mtu = 9000, .uplink = "eth1", .vlans = {0, 10, 4094}},
                    {.name = "a-long-name-1", .mtu = 1500, .uplink = "eth2", .vlans = {10}},
-                   {.name = "dmz", .mtu = 1280, .uplink = "vmnic32", .vlans = {0, 20}}},
+                   {.name = "dmz",
+                    .mtu = 1280,
+                    .uplink = "vmnic32",
+                    .vlans = {0, 20},
+                    .standby = {"eth3", "vmnic33"}}},
       .taps = {{.vm = "db1", .adapter = 1, .vds = "lan", .vlan = 0},
                {.vm = "db1", .adapter = 2, .vds = "lan", .vlan = 10},
                {.vm = "a-rather-long-name", .adapter = 8, .vds = "lan", .vlan = 4094}},
-      .ipoib_uplinks = {{.name = "vmnic32", .making = 1}}};
+      .ipoib_uplinks = {{.name = "vmnic32", .making = 1}, {.name = "vmnic33", .making = 1}}};
   const SwitchReport report{.switches = {{.name = "lan",
                                           .form = paravane::model::SwitchForm::kPlain,
                                           .bridges = {"pvs-lan"},
-                                          .problems = {"eth1: there is no such NIC"}}},
+                                          .problems = {"eth1: there is no such NIC"},
+                                          .active = "eth2"}},
                             .taps = {{.vm = "db1", .adapter = 2, .problem = "x"}},
                             .problem = "why"};
   return {"1 " + print(plan).value_or(""),
