@@ -38,6 +38,7 @@ class Host:
         self.disk = Disk(self.state, hosts.disk_mib) if hosts.disk_mib else None
         self.environment = {}  # more of the daemon's, from its next start on
         self.uplinks = [UPLINK]  # that its configuration gives, from its next start on
+        self.settings = ""  # more of its configuration, likewise
 
     def program(self, name):
         return self.hosts.program(name, self.number)
@@ -67,7 +68,7 @@ class Host:
         config = write_config(self.folder, f'[host]\nname = "{self.name}"\n[cluster]\naddress = "{self.address}"\n'
                                            f'[channel]\nencryption = "{self.hosts.encryption}"\n'
                                            f'{self.hosts.channel.get(self.number, "")}'
-                                           f'[network]\nuplinks = {json.dumps(self.uplinks)}\n')
+                                           f'[network]\nuplinks = {json.dumps(self.uplinks)}\n{self.settings}')
         with open(self.log(), "ab") as log:
             environment = [f"{name}={value}" for name, value in self.environment.items()]
             processes.start(self.pid_file(), ["ip", "netns", "exec", self.space, "env", *environment,

@@ -62,9 +62,10 @@ class Hosts:
         if self.remembered():
             raise LabError(self.folder, "a cluster runs there already", "lab/cluster down")
 
-    def add(self, count, vms_per_host=1, encryption="on", disk_mib=0, prepare=None):
+    def add(self, count, vms_per_host=1, encryption="on", disk_mib=0, prepare=None, plug=None, uplink=UPLINK, mtu=1500):
         """Namespaces, daemons, the cluster and its switch; no VMs yet. `disk_mib`: of a disk of its own for each
-        daemon's state; `prepare`: is called with each host before its daemon starts."""
+        daemon's state; `prepare`: is called with each host before its daemon starts; `plug`: with all of them once they are a
+        cluster, before the switch is made, whose `uplink` and `mtu` may be others than the lab's."""
         self.refuse_second()
         self.vms_per_host, self.encryption, self.disk_mib = vms_per_host, encryption, disk_mib
         self.hosts = [Host(self, number) for number in range(1, count + 1)]
@@ -81,6 +82,9 @@ class Hosts:
             host.start()
             host.open_channel()
         self.join_all()
+        if plug:
+            plug(self.hosts)
+        self.make_switch(uplink, mtu)
 
     def join_all(self):
         first = self.hosts[0]
@@ -91,10 +95,13 @@ class Hosts:
                 file.write(first.paravane("cluster", "token", host.name).stdout)
             host.paravane("cluster", "join", "--token-file", token)
             os.unlink(token)
-        # The cluster's: all hosts have them from here on.
-        first.paravane("vds", "create", SWITCH)
+
+    def make_switch(self, uplink, mtu):
+        """The cluster's: all hosts have it from here on."""
+        first = self.hosts[0]
+        first.paravane("vds", "create", SWITCH, "--mtu", str(mtu))
         for host in self.hosts:
-            first.paravane("vds", "add-host", SWITCH, host.name, "--uplink", UPLINK)
+            first.paravane("vds", "add-host", SWITCH, host.name, "--uplink", uplink)
         first.paravane("portgroup", "create", PORT_GROUP, "--vds", SWITCH)
         for host in self.hosts[1:]:
             self.wait_for_port_group(host)

@@ -7,6 +7,7 @@ import os
 import subprocess
 
 LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu"
+PRIVATE = "systemd"  # in there: libraries that only systemd's programs find
 LOADER = "usr/lib64/ld-linux-x86-64.so.2"
 
 
@@ -24,7 +25,7 @@ def libraries_of(tree, program):
     """
     loader = os.path.join(tree, LOADER)
     # A plugin may need another one that lies beside it.
-    folders = os.path.join(tree, LIBRARY_FOLDER) + ":" + os.path.dirname(program)
+    folders = ":".join([os.path.join(tree, LIBRARY_FOLDER), os.path.join(tree, LIBRARY_FOLDER, PRIVATE), os.path.dirname(program)])
     answer = subprocess.run(
         [loader, "--inhibit-cache", "--library-path", folders, "--list", program],
         capture_output=True, text=True, check=False)
