@@ -12,6 +12,7 @@ namespace paravane::bench {
 namespace {
 
 constexpr const char* kCluster = "00112233445566778899aabbccddeeff";
+constexpr const char* kProtocol = "paravane/1";
 constexpr std::chrono::hours kDay{24};
 
 authority::Seconds now() {
@@ -40,7 +41,7 @@ HostIdentities::HostIdentities() {
                                               .until = now() + kDay});
     demand(certificate.has_value(), "no certificate can be made");
     auto context = cluster::TlsContext::create(request->key + *certificate, authority->certificate,
-                                               "paravane/1");
+                                               {kProtocol});
     demand(context.has_value(), "no TLS context can be made");
     contexts_[side] = std::move(*context);
   }
@@ -49,7 +50,9 @@ HostIdentities::HostIdentities() {
 std::array<SSL*, 2> HostIdentities::shake_hands(const std::array<UniqueFd, 2>& sockets) const {
   std::array<SSL*, 2> ends{};
   for (unsigned side = 0; side < 2; ++side) {
-    const auto tls = contexts_[side]->make(sockets[side].get(), side == 0);
+    const int socket = sockets[side].get();
+    const auto tls =
+        side == 0 ? contexts_[side]->connect(socket, kProtocol) : contexts_[side]->accept(socket);
     demand(tls.has_value(), "no TLS connection can be made");
     ends[side] = *tls;
   }
