@@ -8,12 +8,13 @@ WENT_WELL = "talks that went well"
 
 
 class Book:
-    """failures: texts. counts: how often what happened. recoveries: of each mishap, the seconds until all was back. over: set
-    when it is time to end."""
+    """failures: texts. counts: how often what happened. recoveries: of each mishap, the seconds until all was back. longest: seconds
+    of what is to be short. over: set when it is time to end."""
 
     def __init__(self):
         self.over = threading.Event()
         self.failures, self.counts, self.recoveries, self.longest_wait_us = [], {}, {}, 0.0
+        self.longest = {}
         self._lock, self._began = threading.Lock(), time.monotonic()
         self._touched = {}  # by thing (scene.py): how often; odd while something happens to it
 
@@ -63,6 +64,10 @@ class Book:
             self.fail(f"{outcome.name}: failed though nothing happened to what it stands on\n{outcome.text}")
         else:
             self.count(WENT_WELL if outcome.good else "talks that a mishap ended")
+
+    def lasted(self, name, seconds):
+        with self._lock:
+            self.longest[name] = max(self.longest.get(name, 0), seconds)
 
     def waited(self, microseconds):
         """The longest that one of those left in peace has waited in a run."""

@@ -3,7 +3,7 @@ refused is not, and of what has no answer it is one or the other."""
 import random
 
 from api import NotThere, Unanswered, call, get
-from traffic import Busy
+from busy import Busy
 
 MADE, REFUSED, UNANSWERED = "changes that were made", "changes that were refused", "changes without an answer"
 APART_S = 0.1, 1.2

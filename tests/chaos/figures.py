@@ -1,19 +1,12 @@
-"""What a run showed, as tables of a page, between its two markers; the rest of the page stays."""
-import datetime
-import os
-import pathlib
-import subprocess
-
+"""What a run of VMs showed, as rows of a page's table."""
 from book import WENT_WELL
 from changes import MADE, REFUSED, UNANSWERED
 from cluster_mishaps import OF_THE_CLUSTER
 from host_mishaps import cut_cable, fill_disk, kill_daemon, kill_engine, kill_keeper, step_clock
 from link_mishaps import OF_LINKS
+from page import times_of
 from traffic import PINGS
 from vm_mishaps import OF_VMS
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BEGIN, END = "<!-- figures:chaos -->", "<!-- end of figures:chaos -->"
 
 MISHAPS_OF = [
     ("What happens to a VM costs itself alone, and is over when it is", OF_VMS),
@@ -24,16 +17,6 @@ MISHAPS_OF = [
     ("An etcd that ends, or comes back older, changes nothing on any host", OF_THE_CLUSTER),
     ("What others do to the interfaces of a switch is mended", OF_LINKS),
 ]
-
-
-def commit():
-    words = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
-def times_of(book, mishap):
-    times = book.recoveries.get(mishap.name, [])
-    return f"`{mishap.name}` {len(times)} ×, {max(times):.1f} s" if times else f"`{mishap.name}` not reached"
 
 
 def promises(book):
@@ -50,29 +33,3 @@ def promises(book):
     yield ("At the end nothing has leaked, all hosts have one configuration, no VM is without its ports and no port without a VM",
            "descriptors, memory, objects, generations, sockets, taps and what the worker counts",
            f"{len(book.failures)} complaints, of this and all above")
-
-
-def table(book, what, options, daemon):
-    """Lines. `what`: hosts and VMs in words; `daemon`: its version."""
-    began = sum(len(times) for times in book.recoveries.values())
-    yield f"`tests/chaos/run --hosts {options.hosts} --seconds {options.seconds} --seed {options.seed}`, {datetime.date.today()}, " \
-          f"commit {commit()}, daemon {daemon}, {what}, {os.cpu_count()} processors with a load of {os.getloadavg()[2]:.0f} " \
-          f"(15 minutes, all that ran beside it included): {began} mishaps, **{len(book.failures)} failures**."
-    yield ""
-    yield "| promise | how it is tested | figures |"
-    yield "|---|---|---|"
-    for row in promises(book):
-        yield f"| {' | '.join(row)} |"
-
-
-def check_page(page):
-    """Before a long run."""
-    text = pathlib.Path(page).read_text()
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"chaos: {page} has no place between {BEGIN} and {END}")
-
-
-def write(page, lines):
-    page = pathlib.Path(page)
-    text = page.read_text()
-    page.write_text(text.split(BEGIN)[0] + BEGIN + "\n" + "\n".join(lines) + "\n" + END + text.split(END)[1])

@@ -43,6 +43,14 @@ class OneHost:
             raise
         return rig
 
+    def beside(self, _chance, _mishaps, _first):
+        """What happens at the same time: as choose() gives it."""
+        return []
+
+    def settle(self, _rig, _things):
+        """After a mishap: seconds that it took beyond what the mishap waited for."""
+        return 0
+
     def stands_on(self, server, client):
         return [server, client]
 

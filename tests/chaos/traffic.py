@@ -1,11 +1,9 @@
 """Traffic between VMs, each kind in a thread of its own until the book says that it is over."""
-import dataclasses
 import math
 import random
 import re
-import threading
-import traceback
 
+from busy import Busy, Outcome
 from rig import Exchange, Failed
 
 TALK_S = 240  # at most, on a machine that has others to serve
@@ -13,14 +11,6 @@ PINGS = "series of pings"
 UNMEASURED = "series of pings whose program could not tell its processor's clock rate"
 # What paravane-verify says of what arrived and should not have, as opposed to what did not arrive.
 WRONG = re.compile(r"wrong (bytes|byte_len|immediate|source)|bytes outside were written")
-
-
-@dataclasses.dataclass
-class Outcome:
-    name: str
-    good: bool
-    wrong_bytes: bool
-    text: str
 
 
 def talk(rig, server, client, port, largest=None):
@@ -35,23 +25,6 @@ def talk(rig, server, client, port, largest=None):
         text, good = str(failed), False
     wrong = WRONG.search(text) is not None
     return Outcome(name, good and not wrong, wrong, text)
-
-
-class Busy(threading.Thread):
-    """A thread that cannot end unnoticed."""
-
-    def __init__(self, book):
-        super().__init__(daemon=True)
-        self.book = book
-
-    def run(self):
-        try:
-            self.work()
-        except Exception:  # pylint: disable=broad-except
-            self.book.fail(f"{type(self).__name__} broke off:\n{traceback.format_exc()}")
-
-    def work(self):
-        raise NotImplementedError
 
 
 class Traffic(Busy):

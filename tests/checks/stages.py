@@ -103,10 +103,11 @@ def cluster(stage):
 
 
 def infiniband(stage):
-    """Virtual InfiniBand adapters under Debian's opensm, infiniband-diags and ibsim."""
-    stage.say("preparing Debian 13's programs (the first time takes minutes)")
-    ready = stage.check("prepare", *preparing(["infiniband"]), env={"LAB_GUEST": "trixie"})
-    if ready and has_programs(stage, *HOST_PROGRAMS):
+    """Virtual InfiniBand adapters under Debian's opensm, infiniband-diags and ibsim, and the kernel's own ib_ipoib in a guest."""
+    stage.say("preparing Debian 13's programs and a guest (the first time takes minutes)")
+    ready = [stage.check(f"prepare {guest}", *preparing([layer]), env={"LAB_GUEST": guest})
+             for guest, layer in (("trixie", "infiniband"), ("bookworm", "ipoib"))]
+    if all(ready) and has_programs(stage, *HOST_PROGRAMS):
         stage.ctest("release", "-L", "infiniband", "-j2")
 
 
@@ -211,7 +212,12 @@ def coverage(stage):
 
 
 def chaos(stage):
-    """Six guests, random traffic and random mishaps: ten minutes on one host and on three; 20 s on three without --all."""
+    """An hour of stations in an InfiniBand subnet, and six guests on one host and on three for ten minutes, with random traffic and random mishaps; 20 s
+    each, and of guests on three hosts alone, without --all."""
+    seconds = 3600 if stage.options.all else 20
+    name = f"chaos: {seconds} s, an InfiniBand subnet"
+    if stage.is_wanted(name) and has_programs(stage, *HOST_PROGRAMS):
+        stage.tally.add(name, stage.follow("chaos: ", "tests/chaos/run", "--subnet", "--seconds", seconds))
     if not has_guest(stage):
         return
     seconds = 600 if stage.options.all else 20

@@ -1,4 +1,4 @@
-"""bench/compare.py: which figures have fallen against a baseline."""
+"""bench/compare.py: which figures have fallen against a baseline. bench/floor_figures.py: which targets are met."""
 import json
 import pathlib
 import subprocess
@@ -8,6 +8,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COMPARE = ROOT / "bench" / "compare.py"
+sys.path.insert(0, str(ROOT / "bench"))
+from floor_figures import AT_LEAST, AT_MOST, figure as beside, status_of  # noqa: E402  (the line above makes it importable)
 
 
 def figure(name, unit, ratio, cores="distant", spread=0.02):
@@ -55,3 +57,21 @@ class CompareTest(unittest.TestCase):
         kept = json.loads(self.baseline.read_text())
         self.assertEqual(kept["rate, beside a floor"], {"distant": 0.9, "near": 0.4})
         self.assertEqual(len(kept), 2)
+
+
+class FiguresTest(unittest.TestCase):
+    def test_a_ratio_is_that_of_each_pair_with_its_floor(self):
+        one = beside("rate", "MB/s", [10, 30, 40], AT_LEAST, 0.7, [20, 30, 50], "a relay")
+        self.assertEqual(one["ratio"], {"median": 0.8, "min": 0.5, "max": 1})
+        self.assertEqual((one["target"], one["met"], one["floor_name"]), (">= 0.7 x", True, "a relay"))
+
+    def test_the_median_is_judged_and_the_limit_itself_meets(self):
+        self.assertTrue(beside("wake-ups", "wake-ups/s", [0, 1, 9], AT_MOST, 1)["met"])
+        self.assertFalse(beside("wake-ups", "wake-ups/s", [0, 2, 2], AT_MOST, 1)["met"])
+        self.assertFalse(beside("rate", "k/s", [5, 5], AT_LEAST, 0.6, [10, 10])["met"])
+
+    def test_a_missed_target_is_status_3(self):
+        free = beside("time", "s", [1])
+        missed = beside("time", "s", [4], AT_MOST, 3)
+        self.assertIsNone(free["met"])
+        self.assertEqual((status_of([free]), status_of([free, missed])), (0, 3))

@@ -58,6 +58,7 @@ class BlocksTest(unittest.TestCase):
 
     def test_guides_say_it_in_their_first_line(self):
         self.assertEqual(check_blocks.said("console host=h1", ""), ("typed", "guests.guides"))
+        self.assertEqual(check_blocks.said("console vm=vm1", "", "mellanox-infiniband.md"), ("typed", "infiniband.guide"))
         self.assertEqual(check_blocks.said('console vm=vm1 not-run="needs an adapter"', ""), ("not typed", "needs an adapter"))
 
     def test_marked_gives_a_test_its_blocks(self):

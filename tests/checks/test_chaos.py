@@ -13,10 +13,15 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests/chaos", "tests/guests",
 
 import changes  # noqa: E402
 import figures  # noqa: E402
+import page  # noqa: E402
 import traffic  # noqa: E402
 from api import Unanswered  # noqa: E402
 from book import Book  # noqa: E402
 from scene import ManyHosts  # noqa: E402
+import subnet_figures  # noqa: E402
+import subnet_mishaps  # noqa: E402
+import subnet_scene  # noqa: E402
+from subnet_scene import Subnet, cable  # noqa: E402
 
 SEED = 7
 STEPS = 300
@@ -120,6 +125,53 @@ class ChoicesTest(unittest.TestCase):
         self.assertEqual(promised, {mishap.name for mishap in ManyHosts(3).mishaps})
 
 
+class SubnetTest(unittest.TestCase):
+    """The choices of --subnet."""
+
+    scene = Subnet(3)
+
+    def chosen(self, count=1000):
+        chance = random.Random(SEED)
+        return [self.scene.choose(chance, self.scene.mishaps) for _ in range(count)]
+
+    def test_a_seed_brings_the_same_mishaps_and_all_kinds_come(self):
+        self.assertEqual(self.chosen(), self.chosen())
+        self.assertEqual({mishap.name for mishap, *_ in self.chosen()}, {mishap.name for mishap in self.scene.mishaps})
+
+    def test_each_mishap_is_of_a_promise(self):
+        self.assertEqual(sorted(mishap.name for _, mishaps in subnet_figures.MISHAPS_OF for mishap in mishaps),
+                         sorted(mishap.name for mishap in self.scene.mishaps))
+
+    def test_the_first_daemon_is_left_in_peace_and_what_is_touched_has_a_pair(self):
+        known = {thing for here in self.scene.hosts for there in self.scene.hosts for vlan in self.scene.vlans if here != there
+                 for thing in self.scene.stands_on(here, there, vlan)}
+        for mishap, number, _, things in self.chosen():
+            self.assertFalse(mishap.ends_daemon and number == 1, mishap.name)
+            self.assertLessEqual(set(things), known)
+            # A pair is left in which nothing happens: what is not touched must not be cut.
+            self.assertTrue([(here, there, vlan) for here in self.scene.hosts for there in self.scene.hosts for vlan in self.scene.vlans
+                             if here != there and not set(things) & set(self.scene.stands_on(here, there, vlan))], mishap.name)
+
+    def test_what_happens_beside_is_of_another_kind_and_somewhere_else(self):
+        chance, seen = random.Random(SEED), 0
+        for _ in range(500):
+            first = self.scene.choose(chance, self.scene.mishaps)
+            for second in self.scene.beside(chance, self.scene.mishaps, first):
+                seen += 1
+                self.assertNotEqual(first[1:3], second[1:3])
+                self.assertFalse(any(first[0] in kind and second[0] in kind for kind in subnet_scene.KINDS))
+        self.assertGreater(seen, 50)
+        self.assertEqual(self.scene.beside(chance, subnet_mishaps.OF_CABLES, self.scene.choose(chance, subnet_mishaps.OF_CABLES)), [])
+
+    def test_a_cable_has_one_name(self):
+        self.assertEqual(cable(1, 3), cable(3, 1))
+        self.assertEqual(self.scene.cables_of(2), ["h1-h2", "h2-h3"])
+
+    def test_what_touches_nothing_is_named(self):
+        touched = {mishap.name for mishap, *_, things in self.chosen() if things}
+        self.assertFalse(touched & {mishap.name for mishap in subnet_mishaps.OF_PEACE + subnet_mishaps.OF_THE_SUBNET})
+
+
 class PingsTest(unittest.TestCase):
     HEAD = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
 
@@ -135,14 +187,16 @@ class PingsTest(unittest.TestCase):
 
 class FiguresTest(unittest.TestCase):
     def test_stand_between_the_markers_and_the_rest_of_the_page_stays(self):
+        begin, end = page.markers("chaos")
         with tempfile.TemporaryDirectory() as folder:
-            page = pathlib.Path(folder) / "page.md"
-            page.write_text(f"before\n{figures.BEGIN}\nold\n{figures.END}\nafter\n")
-            figures.write(page, ["new"])
-            self.assertEqual(page.read_text(), f"before\n{figures.BEGIN}\nnew\n{figures.END}\nafter\n")
+            file = pathlib.Path(folder) / "page.md"
+            file.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+            page.write(file, "chaos", ["new"])
+            self.assertEqual(file.read_text(), f"before\n{begin}\nnew\n{end}\nafter\n")
 
     def test_the_page_has_a_place_for_them(self):
-        figures.check_page(ROOT / "docs" / "reliability.md")
+        for mark in "chaos", "subnet":
+            page.check(ROOT / "docs" / "reliability.md", mark)
 
 
 if __name__ == "__main__":

@@ -201,19 +201,21 @@ class Host:
 class ClusterTest(unittest.TestCase):
     """Has self.wire and makes hosts."""
 
+    HOST = Host
+
     def setUp(self):
         self.wire = Wire()
         self.addCleanup(self.wire.space.close)
 
     def cluster(self, count, cluster="", channels=True):
         """So many hosts, of which the first has the authority and runs etcd."""
-        hosts = [Host(self, number + 1, cluster).start() for number in range(count)]
+        hosts = [self.HOST(self, number + 1, cluster).start() for number in range(count)]
         for host in hosts if channels else []:
             host.open_channel()
         hosts[0].cli("cluster", "init", "--name", hosts[0].name)
         for host in hosts[1:]:
             host.cli("cluster", "join", text=hosts[0].token(host.name) + "\n")
-        names = [host.name for host in hosts]
+        names = sorted(host.name for host in hosts)
         for host in hosts:
             wait_for(lambda host=host: host.present() == names, f"{host.name} to see all")
         return hosts

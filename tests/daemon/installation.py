@@ -28,16 +28,17 @@ done
 for file in passwd group shadow gshadow; do [ ! -e /etc/$file ] || sed -i /^paravane/d /etc/$file; done
 grep -q ^kvm: /etc/group || echo kvm:x:64992: >>/etc/group
 sed -i '/^kvm:/s/$/,paravane-vm/; s/:,/:/' /etc/group
-for user in paravane:64990 paravane-vm:{VM_USER}; do
+for user in paravane:64990 paravane-vm:{VM_USER} paravane-sm:64993; do
   name=${{user%:*}} id=${{user#*:}}
   echo "$name:x:$id:$id::/:/usr/sbin/nologin" >>/etc/passwd
   echo "$name:x:$id:" >>/etc/group
 done
 mkdir -p /etc/paravane /etc/systemd/system /usr/share/paravane/bin /usr/share/paravane/prometheus
-cp {ROOT}/packaging/paravaned.toml /etc/paravane/
+cp {ROOT}/packaging/paravaned.toml {ROOT}/packaging/opensm.conf /etc/paravane/
 cp {ROOT}/packaging/*.conf {ROOT}/packaging/network/*.conf {ROOT}/packaging/network/uplink.network /usr/share/paravane/
 cp {ROOT}/packaging/prometheus/paravane.rules.yml /usr/share/paravane/prometheus/
-for name in esxcli esxcfg-nics esxcfg-vmknic; do ln -s "$3/paravane" /usr/share/paravane/bin/$name; done
+for name in connectx_port_config esxcfg-advcfg esxcfg-module esxcfg-nics esxcfg-vmknic esxcli mgmt-mlx vicfg-module vmkload_mod; do ln -s "$3/paravane" /usr/share/paravane/bin/$name; done
+cp {ROOT}/packaging/esxupdate /usr/share/paravane/bin/
 touch "$2"
 exec sleep infinity
 """

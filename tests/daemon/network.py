@@ -58,7 +58,7 @@ class Namespace:
     @contextlib.contextmanager
     def entered(self):
         """What this thread opens meanwhile, it opens in here."""
-        with open("/proc/self/ns/net", "rb") as home, open(f"/run/netns/{self.name}", "rb") as there:
+        with open("/proc/thread-self/ns/net", "rb") as home, open(f"/run/netns/{self.name}", "rb") as there:
             enter(there)
             try:
                 yield

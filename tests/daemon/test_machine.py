@@ -118,22 +118,26 @@ class Rules(MachineTest):
         self.assertNotIn("Do you mean", refused)
         self.assertIn("Do you mean vmnic1?", host.refused("vds", "uplink", "lan", "vmnic11"))
 
-    def test_a_switch_has_one_uplink_on_a_host(self):
+    def test_each_uplink_of_a_team_is_named_separately(self):
         host = self.make_wired_host()
         host.cli("vds", "create", "lan")
-        for words in (["--uplink", "nic", "--uplink", "spare"], ["--uplink", "nic,spare"]):
-            done = host.cli("vds", "add-host", "lan", *words, check=False)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("nic and spare: a host can have only one uplink per switch", done.stderr)
-            self.assertIn("does not support NIC teaming", done.stderr)
+        done = host.cli("vds", "add-host", "lan", "--uplink", "nic,spare", check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Name each uplink of a team separately", done.stderr)
+        self.assertIn("uplink nic is named twice", host.refused("vds", "add-host", "lan", "--uplink", "nic", "--uplink", "vmnic0"))
+        host.cli("vds", "add-host", "lan", "--uplink", "vmnic0", "--uplink", "vmnic1")
+        self.assertEqual(host.vds()["hosts"][0]["standby"], ["spare"])
 
-    def test_guests_tag_no_vlans(self):
+    def test_guests_tag_vlans_without_rdma(self):
         host = self.make_wired_host()
         host.cli("vds", "create", "lan")
-        for vlan in ("4095", "trunk", "1-100", "10,20"):
+        for vlan in ("trunk", "1-100", "10,20"):
             done = host.cli("portgroup", "create", "a", "--vds", "lan", "--vlan", vlan, check=False)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f"VLAN {vlan}: guest VLAN tagging is not supported", done.stderr)
+            self.assertIn("or 4095 for guest VLAN tagging", done.stderr)
+        done = host.cli("portgroup", "create", "a", "--vds", "lan", "--vlan", "4095", "--roce", "native", check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("only for adapters without RDMA", done.stderr)
         self.assertIn("a whole number", host.cli("portgroup", "create", "a", "--vds", "lan", "--vlan", "x", check=False).stderr)
 
 

@@ -133,6 +133,7 @@ class Frames(SwitchTest):
     def test_follow_an_adapter_to_another_port_group_while_its_vm_runs(self):
         host = self.make_host()
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.start()
         host.make_lan()
         for vm, group in (("a", "vms"), ("b", "vms"), ("c", "storage")):
@@ -155,6 +156,7 @@ class Life(SwitchTest):
     def test_deleting_it_leaves_nothing(self):
         host = self.make_host()
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         before = set(host.links())
         host.start()
         host.make_lan()
@@ -211,6 +213,7 @@ class Followed(SwitchTest):
         """A switch that is well in either form: without a VLAN."""
         host = self.make_host(name)
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.start()
         host.cli("vds", "create", "lan")
         host.cli("vds", "add-host", "lan", "--uplink", "nic")
@@ -263,6 +266,7 @@ class Followed(SwitchTest):
         wait_for(lambda: host.metric("paravane_switch_problems") == 1, "the metric")
         self.assertIn("no such NIC", host.vds()["problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
         host.soon(lambda: host.events("switch.problem_over"), "the problem to be over")
 
@@ -342,6 +346,7 @@ class Refusals(SwitchTest):
         host = self.make_host()
         host.network.ip("link", "add", "pvs-lan", "mtu", "1300", "type", "bridge")
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         before = host.links()["pvs-lan"]
         host.start()
         host.make_lan()
@@ -359,6 +364,7 @@ class Refusals(SwitchTest):
     def test_nic_that_was_not_given_is_not_taken(self):
         host = self.make_host(uplinks=["other"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.start()
         host.cli("vds", "create", "lan")
         self.assertIn("[network] uplinks", host.refused("vds", "add-host", "lan", "--uplink", "nic"))
@@ -389,12 +395,14 @@ class Refusals(SwitchTest):
         host.make_lan()
         self.assertIn("nic: no such NIC on this host", host.vds()["problem"])
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.soon(lambda: host.links()["nic"].get("master") == "pvs-lan", "the NIC to be taken")
         wait_for(lambda: "no such NIC" not in host.vds()["problem"], "the problem to be over")
 
     def test_address_that_the_host_would_lose_is_named(self):
         host = self.make_host()
         host.network.ip("link", "add", "nic", "type", "veth", "peer", "name", "far")
+        host.network.ip("link", "set", "far", "up")
         host.network.ip("address", "add", "192.0.2.1/24", "dev", "nic")
         host.start()
         host.make_lan()

@@ -77,6 +77,9 @@ USUAL = {
     "HcaTrunkOnANicOfItsOwn": NONE,
     "HcaTrunkBetweenTwoHosts": "1_it_is_said* 2_every* 2_memory* 3_*",
 
+    # An InfiniBand port as uplink
+    "Ipoib": ALL,
+
     # What operators do
     "AcceptanceSequence": ALL,
     "Demo": "on_one_host",

@@ -22,7 +22,7 @@ class FabricTest(DaemonTest):
 
     def setUp(self):
         super().setUp()
-        self.door = self.folder / "umad.sock"
+        self.door = self.folder / "programs.sock"  # not beside the API by its usual name
         self.write_config(f'[infiniband]\numad_socket = "{self.door}"\n')
         self.daemon = self.start()
         for number, (name, device) in enumerate(self.ADAPTERS.items()):
@@ -59,6 +59,9 @@ class FabricTest(DaemonTest):
 
     # ---- What is so ----
 
+    def link_events(self):
+        return link_events_in(self.cli("events", "--formatter=json").stdout)
+
     def adapters(self):
         return json.loads(self.cli("infiniband", "adapter", "list", "--json").stdout)
 
@@ -76,6 +79,12 @@ class FabricTest(DaemonTest):
     def links(self):
         """{((node, port), (node, port))} that ibnetdiscover sees, by the nodes' descriptions."""
         return links_in(self.tool("ibnetdiscover"))
+
+
+def link_events_in(text):
+    """[(type, fields)] of ports, managers and cables, of all events as JSON, in their order."""
+    return [(one["type"], one["fields"]) for one in json.loads(text)
+            if re.match(r"infiniband\.(port\.(up|down)|manager\.|cable\.)", one["type"])]
 
 
 def links_in(text):

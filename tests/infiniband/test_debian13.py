@@ -21,7 +21,7 @@ class Debian13(FabricTest):
         mounts = [f"mount -t tmpfs none {TREE}/dev", f"mkdir {TREE}/dev/here {TREE}/dev/lib", f"touch {TREE}/dev/null",
                   f"mount --bind /dev/null {TREE}/dev/null", f"mount --bind {self.folder} {TREE}/dev/here",
                   f"mount --bind {LIBRARY} {TREE}/dev/lib"]
-        settings = ["LD_LIBRARY_PATH=/dev/lib", "PARAVANE_UMAD_DOOR=/dev/here/umad.sock", "OSM_CACHE_DIR=/dev/here", "OSM_TMP_DIR=/dev/here"]
+        settings = ["LD_LIBRARY_PATH=/dev/lib", f"PARAVANE_UMAD_DOOR=/dev/here/{self.door.name}", "OSM_CACHE_DIR=/dev/here", "OSM_TMP_DIR=/dev/here"]
         program = ["env", *settings, "chroot", TREE, *[str(word).replace(str(self.folder), "/dev/here") for word in words]]
         script = " && ".join(["mount --make-rprivate /", *mounts, "exec " + shlex.join(map(str, program))])
         return ["unshare", "--mount", "sh", "-c", script]

@@ -111,7 +111,7 @@ class Simulated:
         self.test = test
         self.namespace = Namespace("ibsim")
         test.addCleanup(self.namespace.close)
-        net = test.folder / "net"
+        net = test.folder / "topology"
         net.write_text(self.topology(links))
         # It reads commands, and would look for them without a pause where there are none.
         simulator = subprocess.Popen([*self.namespace.before(), "ibsim", "-s", net], stdin=subprocess.PIPE, cwd=test.folder,

@@ -25,7 +25,9 @@ class Pages(FabricTest):
         home.mkdir()
         (home / "paravane").write_text(f'#!/bin/sh\nexec {BIN}/paravane --socket {self.api} "$@"\n')
         (home / "paravane").chmod(0o755)
-        self.environment = os.environ | {"PATH": f"{home}:{os.environ['PATH']}", "OSM_CACHE_DIR": str(self.folder),
+        for name in ("esxcfg-module", "mgmt-mlx"):
+            (home / name).symlink_to(BIN / "paravane")
+        self.environment = os.environ | {"PARAVANE_SOCKET": str(self.api), "PATH": f"{home}:{os.environ['PATH']}", "OSM_CACHE_DIR": str(self.folder),
                                          "OSM_TMP_DIR": str(self.folder)}
         self.addCleanup(self.end_managers)
 
@@ -44,8 +46,10 @@ class Pages(FabricTest):
             self.assertEqual(status, 0, f"{one.text}: {lines}\n{done.stderr}")
 
     def test_infiniband(self):
-        begin, end, capture = BLOCKS["infiniband.md"]
+        begin, end, modules, capture = BLOCKS["infiniband.md"]
         self.type(begin)
+        self.wait_active()
+        self.type(modules)
         self.wait_active()
         self.type(capture)
         self.type(end)

@@ -1,5 +1,6 @@
 """A subnet with Debian's opensm: adapters of each model, ports that become Active, and what is said
 without a manager."""
+import json
 import pathlib
 import re
 import unittest
@@ -17,7 +18,7 @@ class Adapters(FabricTest):
 
     ADAPTERS = {f"hca{number}": model for number, model in enumerate(MODELS)}
 
-    def test_2_each_model_has_its_ports_rate_mtu_and_partitions(self):
+    def test_M2_M4_4_4_M7_each_model_has_its_ports_rate_mtu_and_partitions(self):
         self.manager(partitions="Default=0x7fff,ipoib,mtu=4 : ALL=full;\n")
         active = self.wait_active()
         told = self.tool("ibstat")
@@ -59,10 +60,22 @@ class Adapters(FabricTest):
         return {(entry / "comm").read_text().strip() for entry in pathlib.Path(f"/proc/{engine}/task").iterdir()}
 
 
+class WithoutAdapters(FabricTest):
+    ADAPTERS = {}
+
+    def test_a_program_is_told_that_there_is_no_adapter_and_runs(self):
+        told = self.tool("ibstat", check=False).stderr
+        self.assertIn("paravane: this host has no InfiniBand adapter; see: paravane infiniband adapter add --help\n", told)
+        self.assertIn("add an InfiniBand adapter (paravane infiniband adapter add)", told)
+        self.assertEqual(self.tool("echo", "hello"), "hello\n")
+        self.cli("infiniband", "adapter", "add", "mlx4_0", "--device", "MT26428")
+        self.assertNotIn("no InfiniBand adapter", self.tool("ibstat", check=False).stderr)
+
+
 class SubnetUp(FabricTest):
     """Guide, 4.4.1: the subnet needs a manager."""
 
-    def test_1_without_a_manager_nothing_is_up_and_the_table_says_what_to_do(self):
+    def test_M4_4_1_without_a_manager_nothing_is_up_and_the_table_says_what_to_do(self):
         for port in self.ports().values():
             self.assertEqual((port["state"], port["lid"]), ("Initializing", 0))
             self.assertIn("no subnet manager has set this port up: start opensm", port["problem"])
@@ -70,7 +83,7 @@ class SubnetUp(FabricTest):
         self.assertEqual(re.findall(r"State: (\w+)", told), ["Initializing"] * 2)
         self.assertNotEqual(self.tool("sminfo", check=False).returncode, 0)
 
-    def test_2_opensm_brings_it_up(self):
+    def test_M4_4_1_opensm_brings_it_up(self):
         manager = self.manager()
         ports = self.wait_active()
         wait_for(lambda: "SUBNET UP" in self.manager_log(), "SUBNET UP in opensm's log")
@@ -78,6 +91,10 @@ class SubnetUp(FabricTest):
         self.assertEqual({port["sm_lid"] for port in ports.values()}, {ports["mlx4_0", 1]["lid"]})
         self.assertTrue(ports["mlx4_0", 1]["is_sm"])
         self.assertIsNone(manager.poll())
+        page = self.http(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").decode()
+        for port in (1, 2):
+            self.assertRegex(page, rf'(?m)^paravane_infiniband_port_active{{adapter="mlx4_0",port="{port}"}} 1')
+            self.assertRegex(page, rf'(?m)^paravane_infiniband_port_manager{{adapter="mlx4_0",port="{port}"}} {2 - port}')
 
     def test_3_a_port_that_is_disabled_and_enabled_comes_back(self):
         self.manager()
@@ -85,10 +102,33 @@ class SubnetUp(FabricTest):
         switch = re.search(r'"S-(\w+)"\t.*lid (\d+)', self.tool("ibnetdiscover"))[2]
         self.tool("ibportstate", switch, 2, "disable")
         wait_for(lambda: self.ports()["mlx4_0", 2]["state"] == "Down", "the port to be down")
-        self.assertEqual(self.ports()["mlx4_0", 2]["problem"], "the link is down")
+        self.assertEqual(self.ports()["mlx4_0", 2]["problem"],
+                         "the link is down, since port 2 of this host's switch is disabled. "
+                         f"Enable it with: paravane infiniband run -- ibportstate {switch} 2 enable")
+        self.assertIn("this port of the switch is disabled", self.link_problem("mlx4_0 port 2"))
         self.tool("ibportstate", switch, 2, "enable")
         again = self.wait_active()
         self.assertEqual(again["mlx4_0", 2]["lid"], ports["mlx4_0", 2]["lid"])
+        second = {"adapter": "mlx4_0", "port": "2"}
+        wait_for(lambda: [(kind, fields) for kind, fields in self.link_events() if fields.items() >= second.items()] == [
+            ("infiniband.port.up", second), ("infiniband.port.down", second | {"reason": "the link is down"}),
+            ("infiniband.port.up", second)], f"it to be told: {self.link_events()}")
+
+    def link_problem(self, peer):
+        links = json.loads(self.cli("infiniband", "fabric", "list", "--json").stdout)["links"]
+        return next(link["problem"] for link in links if link["peer"] == peer)
+
+    def test_3_what_is_told_of_an_adapters_disabled_port_enables_it(self):
+        self.manager()
+        self.wait_active()
+        self.tool("ibportstate", "-C", "mlx4_0", "-P", 2, "-D", 0, 2, "disable")
+        wait_for(lambda: self.ports()["mlx4_0", 2]["state"] == "Down", "the port to be down")
+        command = " paravane infiniband run -- "
+        told = self.ports()["mlx4_0", 2]["problem"]
+        self.assertIn("the port is disabled", told)
+        self.assertEqual(self.link_problem("mlx4_0 port 2").split(command)[1], told.split(command)[1])
+        self.tool(*told.split(command)[1].split())
+        self.wait_active()
 
     def test_4_opensm_lives_on_when_the_daemon_starts_anew(self):
         manager = self.manager()
@@ -105,11 +145,18 @@ class SubnetUp(FabricTest):
         self.wait_active()
         self.tool("sminfo")
         self.assertIsNone(manager.poll())
+        wait_for(lambda: self.ports()["mlx4_0", 1]["is_sm"], "the manager to be known again")
+        self.assertEqual(self.link_events(), [], "nothing has come or gone")
 
     def test_6_a_restart_of_infiniband_brings_all_ports_up_again(self):
         self.manager()
         self.wait_active()
         self.cli("infiniband", "restart")
+        self.assertFalse([port for port in self.ports().values() if "start opensm" in port.get("problem", "")])
+        wait_for(lambda: self.ports()["mlx4_0", 1]["is_sm"], "opensm to be connected again")
+        for port in self.ports().values():
+            if port["state"] == "Initializing":
+                self.assertIn("yet: the one at mlx4_0 port 1 does", port["problem"])
         self.wait_active()
 
 
@@ -135,6 +182,9 @@ class Managers(FabricTest):
         self.assertIn(f"sm lid {lid} ", told)
         self.assertFalse(self.ports()["mlx4_0", 1]["is_sm"])
         self.wait_active()
+        one, other = ({"adapter": adapter, "port": "1"} for adapter in self.ADAPTERS)
+        self.assertEqual([(kind, fields) for kind, fields in self.link_events() if ".manager." in kind], [
+            ("infiniband.manager.started", one), ("infiniband.manager.started", other), ("infiniband.manager.ended", one)])
 
     def test_2_one_with_a_higher_priority_takes_over(self):
         ports = self.ports()

@@ -51,25 +51,27 @@ class UplinkTest(FabricTest):
     """The switches "left" and "right", of vmnic32 and vmnic33."""
 
     MTU = 1500
+    UPLINKS = {"left": ("vmnic32",), "right": ("vmnic33",)}  # of each switch, in failover order
     VLANS = (0, 10)
     PARTITIONS = PARTITIONS
+    SETTINGS = ""  # opensm's
     WAITS = True  # until the uplinks have joined their partitions
 
     def setUp(self):
         self.network = None
         super().setUp()
-        self.opensm = self.manager(partitions=self.PARTITIONS)
+        self.opensm = self.manager(settings=self.SETTINGS, partitions=self.PARTITIONS)
         self.wait_active()
-        for vds, uplink in (("left", "vmnic32"), ("right", "vmnic33")):
+        for vds, uplinks in self.UPLINKS.items():
             self.cli("vds", "create", vds, "--mtu", str(self.MTU))
-            self.cli("vds", "add-host", vds, "--uplink", uplink)
+            self.cli("vds", "add-host", vds, *[word for uplink in uplinks for word in ("--uplink", uplink)])
             for vlan in self.VLANS:
                 self.cli("portgroup", "create", f"{vds}-{vlan}", "--vds", vds, "--vlan", str(vlan))
         if self.WAITS:
             wait_for(self.are_joined, f"the uplinks to join their partitions: {self.log_text()[-2000:]}")
 
     def write_config(self, text=""):
-        super().write_config(text + '[network]\nuplinks = ["vmnic32", "vmnic33"]\n')
+        super().write_config(text + f"[network]\nuplinks = {json.dumps([one for uplinks in self.UPLINKS.values() for one in uplinks])}\n")
 
     def start(self, *before, **more):
         if self.network is None:
@@ -82,13 +84,18 @@ class UplinkTest(FabricTest):
         return {one["name"]: one for one in json.loads(self.cli("infiniband", "uplink", "list", "--json").stdout)}
 
     def are_joined(self):
-        uplinks = self.uplinks().values()
+        uplinks = [uplink for uplink in self.uplinks().values() if uplink["vds"]]
         return all([one["vlan"] for one in uplink["partitions"] if one["key"]] == list(self.VLANS) for uplink in uplinks)
 
     def bridge(self, vds, vlan=0):
         """Of Linux, for a VLAN of a switch."""
         bridges = next(one for one in json.loads(self.cli("vds", "list", "--json").stdout) if one["name"] == vds)["bridges"]
         return bridges[self.VLANS.index(vlan)]
+
+    def switch_port_of(self, peer):
+        """The LID of the subnet's switch, and its port to `peer`."""
+        fabric = json.loads(self.cli("infiniband", "fabric", "list", "--json").stdout)
+        return fabric["switch_lid"], next(link["port"] for link in fabric["links"] if link["peer"] == peer)
 
     def station(self, name, vds, *addresses, vlan=0):
         return Station(self, name, self.bridge(vds, vlan), *addresses, mtu=self.MTU)

@@ -76,7 +76,7 @@ def dependencies(package):
 class Installed(OfEachSuite):
     """One installation, looked at, then purged."""
 
-    def test_installed_looked_at_and_purged(self):
+    def test_M4_1_M4_2_installed_looked_at_and_purged(self):
         package = build.built(self.suite, "paravane")
         with Debian(self.suite) as debian:
             debian.update()
@@ -114,6 +114,9 @@ class Installed(OfEachSuite):
             self.assertNotIn("not found", debian.run("ldd", "/usr/sbin/paravaned", "/usr/bin/paravane"))
         with self.subTest("esxcli and its like, where no PATH looks"):
             self.assertIn("network", debian.run("/usr/share/paravane/bin/esxcli", "--help"))
+        with self.subTest("esxupdate, which asks dpkg"):
+            self.assertRegex(debian.run("/usr/share/paravane/bin/esxupdate", "query"), r"\nparavane +\d{4}-\S+Z +\S+ +RDMA for virtual machines")
+            self.assertIn("Status: install ok installed", debian.run("/usr/share/paravane/bin/esxupdate", "-b", "paravane", "info"))
         with self.subTest("settings"):
             debian.run("paravaned", "--check-config")
             self.assertIn("/etc/paravane/paravaned.toml", debian.run("dpkg-query", "-W", "-f", "${Conffiles}", "paravane"))

@@ -308,7 +308,7 @@ TEST(SubnetScarcity, AMadThatFindsNoMemoryIsNotWaitedFor) {
     ASSERT_EQ(asked.next_deadline(), has_failed ? kNever : Instant(1s));
     if (!has_failed) break;
     ASSERT_TRUE(asked.add(kTransaction, mad, {}));
-    ASSERT_TRUE(asked.take(kTransaction, 0).has_value());
+    ASSERT_TRUE(asked.take_back(kTransaction).has_value());
   }
 }
 
