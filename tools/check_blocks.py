@@ -7,8 +7,8 @@ The line before a block is a comment:
   <!-- not typed: why -->    commands that no test types; at most a tenth of all blocks of commands
   <!-- shows: what -->       no commands: what a program prints, a message, a file of another program
 
-A block of a guide says in its first line where it is typed (docs/guides/README.md): tests/guests/test_guides.py types it, and
-`not-run` counts as not typed.
+A block of a guide says in its first line where it is typed (docs/guides/README.md): tests/guests/test_guides.py types it, or the
+test that GUIDES_OF_OTHERS has, and `not-run` counts as not typed.
 
 usage: tools/check_blocks.py [--list]
 """
@@ -24,6 +24,7 @@ WORDS_OF_A_REASON = 3
 FENCE = re.compile(r"^( *)```(.*)$")
 MARK = re.compile(r"^ *<!-- (typed|not typed|shows): (.+) -->$")
 GUIDE_FENCE = re.compile(r"\b(?:host|vm)=")
+GUIDES_OF_OTHERS = {"mellanox-infiniband.md": "infiniband.guide"}  # guides that need no guests
 NOT_RUN = re.compile(r"""\bnot-run=(["'])(.+?)\1""")
 # A block that only shows something has no line of this form: a prompt, or the name of a program.
 COMMAND = re.compile(r"^\s*(\$ |# \w|h\d+# |(sudo |[A-Z_]+=\S+ )*(paravaned?|esxcli|curl|virsh|cmake|ctest|modprobe|apt-get|apt|systemctl|"
@@ -38,7 +39,7 @@ def blocks(page):
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         match = FENCE.match(line)
         if fence is None and match:
-            fence = (number, len(match[1]), *said(match[2], before))
+            fence = (number, len(match[1]), *said(match[2], before, page.name))
             lines = []
         elif fence is not None and match and not match[2]:
             found.append(Block(page, fence[0], fence[2], fence[3], lines))
@@ -51,11 +52,11 @@ def blocks(page):
     return found
 
 
-def said(info, before):
+def said(info, before, page=""):
     """The kind of a block and what is said with it, by its first line or the line before."""
     if GUIDE_FENCE.search(info):
         reason = NOT_RUN.search(info)
-        return ("not typed", reason[2]) if reason else ("typed", "guests.guides")
+        return ("not typed", reason[2]) if reason else ("typed", GUIDES_OF_OTHERS.get(page, "guests.guides"))
     match = MARK.match(before)
     return (match[1], match[2]) if match else ("", "")
 

@@ -37,6 +37,7 @@ per program; those of guests run on unmodified Linux guests.
 
 
 PROGRAMS = "\n## Programs and suites of others"
+IPOIB = "\n## IP over InfiniBand"
 SUITE = "\n## rdma-core's own test suite"
 
 
@@ -139,6 +140,12 @@ def parts_of(page):
     return before, heading + programs, SUITE + rest
 
 
+def ipoib_section(page):
+    """Kept as it is: no report tells it."""
+    _, heading, rest = page.partition(IPOIB)
+    return heading + rest.partition(PROGRAMS)[0]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=pathlib.Path, default=ROOT / "build" / "check")
@@ -150,7 +157,7 @@ def main():
     before, old_programs, after = parts_of(old)
     page = programs_section(options.reports)
     if not options.programs:
-        page = HEAD + item_table(options.reports) + page + suite_section(options.reports)
+        page = HEAD + item_table(options.reports) + ipoib_section(old) + page + suite_section(options.reports)
     if not options.compare:
         PAGE.write_text(before + page + after if options.programs else page)
         return 0
