@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "ipoib": ["base", "state", "wire", "subnet"],
     "cable": ["base", "wire", "subnet"],
     "verbs": ["base", "state", "guestmem"],
+    "host_verbs": ["base", "guestmem", "verbs"],
     "vfio_user": ["base", "state", "guestmem"],
     "device": ["base", "state", "guestmem", "abi", "verbs", "vfio_user"],
     "transport/local": ["base", "guestmem", "verbs", "wire"],
@@ -55,7 +56,7 @@ MAY_INCLUDE = {
     "host": ["base", "subnet_host", "cable", "worker", "capture", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "cable", "settings", "privsep", "holder", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
     "umad_library": ["base", "umad"],
-    "testing": ["base", "state", "guestmem", "abi", "wire", "subnet", "umad", "ipoib", "cable", "verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
+    "testing": ["base", "state", "guestmem", "abi", "wire", "subnet", "umad", "ipoib", "cable", "verbs", "host_verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
 # that a guest, a client, another host or etcd has written.

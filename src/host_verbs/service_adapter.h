@@ -1,0 +1,81 @@
+// ServiceAdapter is an RDMA adapter of a host service: a customer of the engine beside the guests'
+// devices. It has memory of the service (service_memory.h), one protection domain, and lends parts
+// of its payloads to peers, each part under a key of its own.
+//
+// Owner thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+#include "base/timers.h"
+#include "guestmem/guest_memory.h"
+#include "host_verbs/service_memory.h"
+#include "verbs/adapter.h"
+
+namespace paravane::host_verbs {
+
+class ServiceAdapter {
+ public:
+  struct Limits {
+    std::uint32_t queue_pairs = 80;
+    std::uint32_t lent = 4096;  // keys come back after so many others
+  };
+
+  // `memory` and `timers` outlive it. Errors: as ServiceMemory::show_in(), Adapter::create_pd(),
+  // Adapter::bind_gid() (another adapter owns the GID).
+  static Result<std::unique_ptr<ServiceAdapter>> make(verbs::AdapterId id, const Limits& limits,
+                                                      ServiceMemory& memory, TimerQueue& timers,
+                                                      std::unique_ptr<verbs::FabricPort> fabric,
+                                                      const verbs::Gid& gid);
+  ServiceAdapter(const ServiceAdapter&) = delete;
+  ServiceAdapter& operator=(const ServiceAdapter&) = delete;
+
+  verbs::Adapter& adapter() { return *adapter_; }
+  ServiceMemory& memory() { return memory_; }
+  verbs::PdNumber pd() const { return pd_; }
+  const verbs::Gid& gid() const { return gid_; }
+  // Of memory by DMA address; never good for a peer.
+  std::uint32_t local_key() const { return local_key_; }
+  // The index of its GID for a peer with that GID: each is there as RoCE v2 and v1.
+  static constexpr std::uint8_t kGidIndex = 0;
+
+  // Lends the first `length` bytes of a payload to peers, until end_loan(). Returns the key.
+  // `rights`: kAccessRemoteRead or kAccessRemoteWrite. Errors: as MemoryRegionTable::add_user().
+  Result<std::uint32_t> lend(std::uint32_t payload, std::uint32_t length, verbs::AccessMask rights);
+  // The key is good for nothing any more.
+  void end_loan(std::uint32_t key);
+
+  // What is called for the events of queue pairs with that tag; empty: they are passed over.
+  using OnEvent = std::function<void(verbs::QpEvent)>;
+  void on_events(std::uint32_t tag, OnEvent act) { events_.set(tag, std::move(act)); }
+
+ private:
+  // Gives the events of queue pairs to whatever asked for those of their tag.
+  class EventRouter final : public verbs::QpEvents {
+   public:
+    void set(std::uint32_t tag, OnEvent act);
+    void on_qp_event(std::uint32_t tag, verbs::QpEvent event) override;
+
+   private:
+    std::map<std::uint32_t, OnEvent> acts_;
+  };
+
+  ServiceAdapter(ServiceMemory& memory, const verbs::Gid& gid) : memory_(memory), gid_(gid) {}
+
+  ServiceMemory& memory_;
+  const verbs::Gid gid_;
+  GuestMemory shown_;  // the service's memory, as this adapter has it
+  std::unique_ptr<verbs::FabricPort> fabric_;
+  EventRouter events_;
+  std::unique_ptr<verbs::Adapter> adapter_;
+  verbs::PdNumber pd_{};
+  std::uint32_t local_key_ = 0;
+};
+
+}  // namespace paravane::host_verbs
