@@ -350,6 +350,17 @@ std::optional<AdapterId> Directory::find_local(SegmentId segment, const Gid& gid
   return *id;
 }
 
+std::vector<Gid> Directory::gids_in(SegmentId segment, GidType type) const {
+  std::vector<Gid> gids;
+  for (const auto& [key, owner] : owners_) {
+    const auto& [gid, gid_type, owner_segment] = key;
+    if (owner_segment != segment || gid_type != type) continue;
+    const auto* member = std::get_if<AdapterId>(&owner);
+    if (member == nullptr || members_.at(*member).linked) gids.push_back(gid);
+  }
+  return gids;
+}
+
 std::vector<Directory::LocalGid> Directory::shared_gids() const {
   std::vector<LocalGid> gids;
   for (const auto& [key, owner] : owners_) {

@@ -191,6 +191,9 @@ class Directory {
   };
   std::vector<LocalGid> shared_gids() const;
 
+  // All GIDs of that type in the segment whose adapters can be reached, of all hosts.
+  std::vector<verbs::Gid> gids_in(verbs::SegmentId segment, verbs::GidType type) const;
+
   // A number that changes whenever a GID, a link or a segment of any adapter changes.
   std::uint64_t epoch() const { return epoch_; }
 

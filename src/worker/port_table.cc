@@ -91,6 +91,7 @@ void PortTable::report_gids() const {
   if (!events_.gids_changed) return;
   std::map<verbs::AdapterId, model::AdapterName> names;
   for (const auto& [name, port] : ports_) names.emplace(port->id(), name);
+  names.insert(services_.begin(), services_.end());
   std::vector<SharedGid> gids;
   for (const auto& shared : directory_.shared_gids()) {
     gids.push_back({.adapter = names.at(shared.adapter),
@@ -256,6 +257,40 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
     return static_cast<verbs::AdapterId>(id);
   }
   return std::nullopt;
+}
+
+Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName& name,
+                                                        const fabric::MacAddress& mac,
+                                                        verbs::SegmentId segment) {
+  const auto has_name = [&](const auto& service) { return service.second == name; };
+  if (ports_.contains(name) || std::ranges::any_of(services_, has_name)) {
+    return fail(Errc::kBadState, "adapter " + to_string(name) + " already exists");
+  }
+  const std::optional<verbs::AdapterId> id = pick_id();
+  if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
+  Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
+  ServicePlace place{.id = *id, .fabric = directory_.join(*id, to_string(name), mac, segment)};
+  services_.emplace(*id, name);
+  give_back.keep();
+  return place;
+}
+
+void PortTable::attach_service(verbs::Adapter& adapter) {
+  local_.attach(adapter);
+  tcp_.attach(adapter);
+  trunks_.transport().attach(adapter);
+}
+
+void PortTable::detach_service(verbs::Adapter& adapter) {
+  tcp_.detach(adapter);
+  trunks_.transport().detach(adapter);
+  local_.detach(adapter);
+}
+
+void PortTable::forget_service(verbs::AdapterId id) {
+  impairments_.forget_adapter(id);
+  services_.erase(id);
+  ids_used_[static_cast<std::size_t>(id)] = false;
 }
 
 Status PortTable::add(const VmPortConfig& config) {

@@ -196,6 +196,22 @@ class PortTable final : private transport_channel::LocalOwners {
   // The open trunks, in the order of the hosts' names.
   std::vector<OpenTrunk> open_trunks() const;
 
+  // ---- Adapters of host services ----
+  // A place in the network for an adapter that is no VM's, under a name that no VM's adapter has.
+  // It reaches others, and is reached, from attach_service() on.
+  struct ServicePlace {
+    verbs::AdapterId id{};
+    std::unique_ptr<verbs::FabricPort> fabric;
+  };
+  // Errors: kBadState (the name is there), kResourceExhausted.
+  Result<ServicePlace> join_service(const model::AdapterName& name, const fabric::MacAddress& mac,
+                                    verbs::SegmentId segment);
+  // REQUIRES: the adapter has a place, and no place of a service outlives the table.
+  void attach_service(verbs::Adapter& adapter);
+  void detach_service(verbs::Adapter& adapter);
+  // Its place and its adapter are gone.
+  void forget_service(verbs::AdapterId id);
+
   Impairments& impairments() { return impairments_; }
   fabric::Directory& directory() { return directory_; }
 
@@ -278,6 +294,7 @@ class PortTable final : private transport_channel::LocalOwners {
                         verbs::HostId host) { return trunks_.why_copied(id, host); }}};
   device::DeviceRules rules_;
   std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
+  std::map<verbs::AdapterId, model::AdapterName> services_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;
   LeavingPorts leaving_;
