@@ -40,9 +40,9 @@ constexpr std::array kIpoibParameters = {
                 "NetQueue of the uplinks of a ConnectX adapter: 1 (enabled) or 0"},
 };
 constexpr std::array kSrpParameters = {
-    IbParameter{"max_srp_targets", "", IbParameterForm::kNumber, 1, 64, 16,
+    IbParameter{kMaxSrpTargetsName, "", IbParameterForm::kNumber, 1, 64, 16,
                 "Targets of each storage adapter"},
-    IbParameter{"max_vmhbas", "", IbParameterForm::kNumber, 1, 8, 1,
+    IbParameter{kMaxVmhbasName, "", IbParameterForm::kNumber, 1, 8, 1,
                 "Storage adapters of each InfiniBand port"},
 };
 constexpr std::array kKernelParameters = {

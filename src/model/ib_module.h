@@ -62,6 +62,8 @@ inline constexpr std::string_view kPortTypes = "port_types";
 inline constexpr std::string_view kMsiX = "mlx4_msi_x";
 inline constexpr std::string_view kUplinkNum = "ipoib_uplink_num";
 inline constexpr std::string_view kNetQueue = "NetQueue";
+inline constexpr std::string_view kMaxSrpTargetsName = "max_srp_targets";
+inline constexpr std::string_view kMaxVmhbasName = "max_vmhbas";
 inline constexpr std::string_view kNetQueueEnabled = "netNetqueueEnabled";
 
 // In the order in which they load.

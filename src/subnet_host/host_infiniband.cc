@@ -381,6 +381,7 @@ ApiResult<void> HostInfiniband::restart_infiniband() {
   if (config_.uplink_lost) {
     for (const Uplink& uplink : uplinks_) config_.uplink_lost(uplink.name);
   }
+  if (config_.ports_changed) config_.ports_changed();
   if (!all) return all;
   tell("infiniband.restarted", {}, "the host's InfiniBand adapters were made anew");
   return {};

@@ -30,6 +30,7 @@
 #include "subnet_host/infiniband_cables.h"
 #include "subnet_host/link_news.h"
 #include "subnet_host/net_queue_files.h"
+#include "subnet_host/srp_vmhba.h"
 #include "subnet_host/subnet_thread.h"
 #include "subnet_host/uplink_tap.h"
 
@@ -53,6 +54,8 @@ struct HostInfinibandConfig {
   // The taps of this uplink are of no use any more: another program has deleted one, or it cannot
   // be read. The host has them opened again.
   std::function<void(const std::string& uplink)> uplink_lost{};
+  // A port has come up or gone down, or there are others: srp_vmhbas() returns something else.
+  std::function<void()> ports_changed{};
   // The distributed switch whose uplink on this host it is.
   struct Use {
     std::string vds{};  // empty: none
@@ -98,6 +101,10 @@ class HostInfiniband final : public model::InfinibandManagement {
   // The same for the tap of a VLAN that the switch does not have any more. One that carries all
   // VLANs stays.
   void close_uplink(const std::string& uplink, std::uint32_t vlan);
+
+  // ---- SRP ----
+  // The vmhbas that module ib_srp makes of the ports, none if it is not loaded. Errors: kBusy.
+  model::ApiResult<SrpVmhbas> srp_vmhbas();
 
   // ---- Cables ----
   InfinibandCables& cables() { return cables_; }

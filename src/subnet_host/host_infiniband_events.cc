@@ -23,6 +23,7 @@ void HostInfiniband::tell(const char* type, const std::string& adapter, std::str
 }
 
 void HostInfiniband::on_news(LinkNews news) {
+  if (news.of == LinkNews::Of::kPort && config_.ports_changed) config_.ports_changed();
   if (news.of == LinkNews::Of::kCable && !news.is_up) {
     if (cables_.is_apart()) return;  // an operator did that
     news.reason = cables_.why_down(news.name, news.reason);

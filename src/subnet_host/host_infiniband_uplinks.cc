@@ -59,6 +59,7 @@ void HostInfiniband::change_uplinks() {
   show_net_queues();
   tell_door();
   if (config_.uplinks_changed) config_.uplinks_changed();
+  if (config_.ports_changed) config_.ports_changed();
 }
 
 std::vector<std::string> HostInfiniband::uplinks() const {
