@@ -21,6 +21,8 @@
 #include "api/network_json.h"
 #include "api/nic_dcb_json.h"
 #include "api/stats_json.h"
+#include "api/storage_api.h"
+#include "api/storage_json.h"
 #include "api/vm_check_api.h"
 #include "api/vm_check_json.h"
 #include "api/vm_json.h"
@@ -88,6 +90,22 @@ Result<std::vector<model::IbUplink>> ib_uplink_list_from_json(const json& value)
 
 Result<std::vector<model::IbManager>> ib_manager_list_from_json(const json& value) {
   return list_from_json(value, "managers", ib_manager_from_json);
+}
+
+Result<std::vector<model::Vmhba>> vmhba_list_from_json(const json& value) {
+  return list_from_json(value, "vmhbas", vmhba_from_json);
+}
+
+Result<std::vector<model::SrpTargetStatus>> srp_target_list_from_json(const json& value) {
+  return list_from_json(value, "targets", srp_target_status_from_json);
+}
+
+Result<std::vector<model::ScsiDevice>> scsi_device_list_from_json(const json& value) {
+  return list_from_json(value, "devices", scsi_device_from_json);
+}
+
+Result<std::vector<model::LunPath>> lun_path_list_from_json(const json& value) {
+  return list_from_json(value, "paths", lun_path_from_json);
 }
 
 Result<std::vector<model::CaptureStatus>> capture_list_from_json(const json& value) {
@@ -386,6 +404,48 @@ model::ApiResult<void> ApiClient::restart_infiniband() {
   const auto body = call("POST", kIbRestartPath);
   if (!body) return std::unexpected(body.error());
   return {};
+}
+
+model::ApiResult<std::vector<model::Vmhba>> ApiClient::list_vmhbas() {
+  return parse(call("GET", kVmhbasPath), vmhba_list_from_json);
+}
+
+model::ApiResult<model::Vmhba> ApiClient::set_vmhba(const std::string& name,
+                                                    const model::VmhbaSetting& setting) {
+  return parse(call("PATCH", fmt::format("{}/{}", kVmhbasPath, name), print_json(to_json(setting))),
+               vmhba_from_json);
+}
+
+model::ApiResult<void> ApiClient::rescan(const std::optional<std::string>& vmhba) {
+  const auto body = call("POST", kRescanPath, print_json(to_json(RescanRequest{.vmhba = vmhba})));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<std::vector<model::SrpTargetStatus>> ApiClient::list_srp_targets() {
+  return parse(call("GET", kSrpTargetsPath), srp_target_list_from_json);
+}
+
+model::ApiResult<void> ApiClient::add_srp_target(const model::SrpTarget& target) {
+  const auto body = call("POST", kSrpTargetsPath, print_json(to_json(target)));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<void> ApiClient::remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                                    bool force) {
+  const auto body = call("DELETE", fmt::format("{}/{}/{}{}", kSrpTargetsPath, vmhba, number,
+                                               force ? "?force=true" : ""));
+  if (!body) return std::unexpected(body.error());
+  return {};
+}
+
+model::ApiResult<std::vector<model::ScsiDevice>> ApiClient::list_scsi_devices() {
+  return parse(call("GET", kScsiDevicesPath), scsi_device_list_from_json);
+}
+
+model::ApiResult<std::vector<model::LunPath>> ApiClient::list_lun_paths() {
+  return parse(call("GET", kLunPathsPath), lun_path_list_from_json);
 }
 
 model::ApiResult<model::CaptureStatus> ApiClient::start_capture(const model::CaptureSpec& spec) {

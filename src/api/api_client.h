@@ -92,6 +92,16 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::IbModuleStatus> change_ib_module(
       const std::string& name, const model::IbModuleChange& change) override;
   model::ApiResult<void> restart_infiniband() override;
+  model::ApiResult<std::vector<model::Vmhba>> list_vmhbas() override;
+  model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
+                                           const model::VmhbaSetting& setting) override;
+  model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override;
+  model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override;
+  model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override;
+  model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                           bool force) override;
+  model::ApiResult<std::vector<model::ScsiDevice>> list_scsi_devices() override;
+  model::ApiResult<std::vector<model::LunPath>> list_lun_paths() override;
   model::ApiResult<model::CaptureStatus> start_capture(const model::CaptureSpec& spec) override;
   model::ApiResult<model::CapturePackets> read_capture(std::uint64_t id) override;
   model::ApiResult<model::CaptureStatus> end_capture(std::uint64_t id) override;

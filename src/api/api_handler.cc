@@ -17,6 +17,7 @@
 #include "api/machine_api.h"
 #include "api/network_api.h"
 #include "api/stats_json.h"
+#include "api/storage_api.h"
 #include "api/vm_check_api.h"
 #include "api/vm_json.h"
 #include "api/vmkernel_api.h"
@@ -83,6 +84,7 @@ ApiResponse ApiHandler::handle(const ApiRequest& request) {
     return std::move(*response);
   }
   if (auto response = handle_infiniband_request(management_, request)) return std::move(*response);
+  if (auto response = handle_storage_request(management_, request)) return std::move(*response);
   return error_response({.code = model::ApiErrorCode::kUnknownPath,
                          .message = fmt::format("unknown path {}", request.path),
                          .remedy = kSeeDocs});

@@ -28,6 +28,7 @@
 #include "api/network_json.h"
 #include "api/nic_dcb_json.h"
 #include "api/stats_json.h"
+#include "api/storage_json.h"
 #include "api/vm_check_json.h"
 #include "api/vm_json.h"
 #include "api/vm_machine_json.h"

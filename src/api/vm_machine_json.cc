@@ -15,6 +15,7 @@ using nlohmann::json;
 namespace {
 
 json disk_to_json(const model::Disk& disk) {
+  if (disk.is_lun()) return {{"lun", disk.lun}, {"read_only", disk.read_only}};
   return {{"file", disk.file},
           {"format", model::to_string(disk.format)},
           {"read_only", disk.read_only}};
@@ -29,7 +30,8 @@ json disks_to_json(const std::vector<model::Disk>& disks) {
 Result<model::Disk> disk_from_json(const json& value, UnknownKeys unknown) {
   JsonReader reader(value, "disk");
   model::Disk disk;
-  disk.file = reader.need_text("file");
+  disk.lun = reader.text("lun").value_or("");
+  disk.file = disk.is_lun() ? reader.text("file").value_or("") : reader.need_text("file");
   if (const auto text = reader.text("format")) {
     const auto format = model::parse_disk_format(*text);
     if (!format) reader.complain("format", "must be \"raw\" or \"qcow2\"");

@@ -124,6 +124,33 @@ class ControlDoor : public model::Management {
   model::ApiResult<void> restart_infiniband() override {
     return carry([this] { return host_.restart_infiniband(); });
   }
+  model::ApiResult<std::vector<model::Vmhba>> list_vmhbas() override {
+    return carry([this] { return host_.list_vmhbas(); });
+  }
+  model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
+                                           const model::VmhbaSetting& setting) override {
+    return carry([this, name, setting] { return host_.set_vmhba(name, setting); });
+  }
+  model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override {
+    return carry([this, vmhba] { return host_.rescan(vmhba); });
+  }
+  model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
+    return carry([this] { return host_.list_srp_targets(); });
+  }
+  model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override {
+    return carry([this, target] { return host_.add_srp_target(target); });
+  }
+  model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                           bool force) override {
+    return carry(
+        [this, vmhba, number, force] { return host_.remove_srp_target(vmhba, number, force); });
+  }
+  model::ApiResult<std::vector<model::ScsiDevice>> list_scsi_devices() override {
+    return carry([this] { return host_.list_scsi_devices(); });
+  }
+  model::ApiResult<std::vector<model::LunPath>> list_lun_paths() override {
+    return carry([this] { return host_.list_lun_paths(); });
+  }
   model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return carry([this] { return host_.vmkernel_configuration(); });
   }

@@ -32,6 +32,7 @@
 #include "host/kept_estate.h"
 #include "host/machine_view.h"
 #include "host/network_watch.h"
+#include "host/no_storage.h"
 #include "host/uplink_rules.h"
 #include "metrics/metrics_snapshot.h"
 #include "metrics/qp_series.h"
@@ -230,6 +231,34 @@ class Host final : public model::Management, public metrics::MetricsSource {
   }
   model::ApiResult<void> restart_infiniband() override { return infiniband_->restart_infiniband(); }
 
+  // ---- StorageManagement ----
+  model::ApiResult<std::vector<model::Vmhba>> list_vmhbas() override {
+    return storage_.list_vmhbas();
+  }
+  model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
+                                           const model::VmhbaSetting& setting) override {
+    return storage_.set_vmhba(name, setting);
+  }
+  model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override {
+    return storage_.rescan(vmhba);
+  }
+  model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
+    return storage_.list_srp_targets();
+  }
+  model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override {
+    return storage_.add_srp_target(target);
+  }
+  model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                           bool force) override {
+    return storage_.remove_srp_target(vmhba, number, force);
+  }
+  model::ApiResult<std::vector<model::ScsiDevice>> list_scsi_devices() override {
+    return storage_.list_scsi_devices();
+  }
+  model::ApiResult<std::vector<model::LunPath>> list_lun_paths() override {
+    return storage_.list_lun_paths();
+  }
+
   // ---- VmkernelManagement ----
   model::ApiResult<model::VmkernelConfiguration> vmkernel_configuration() override {
     return vmkernel_->vmkernel_configuration();
@@ -427,6 +456,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::unique_ptr<subnet_host::HostInfiniband> infiniband_;
+  NoStorage storage_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
   std::map<std::string, std::uint32_t> uplink_makings_;  // likewise of IPoIB uplinks' taps

@@ -17,6 +17,7 @@
 #include "model/machine_management.h"
 #include "model/network_management.h"
 #include "model/stats.h"
+#include "model/storage_management.h"
 #include "model/vm.h"
 #include "model/vm_change.h"
 #include "model/vmkernel.h"
@@ -28,7 +29,8 @@ class Management : public NetworkManagement,
                    public MachineManagement,
                    public CaptureManagement,
                    public VmkernelManagement,
-                   public InfinibandManagement {
+                   public InfinibandManagement,
+                   public StorageManagement {
  public:
   // REQUIRES: check_spec(spec). A MAC that is not given is chosen.
   // Errors: kExists, kMacInUse, kLimitReached, kNoSpace, kStore, kSocket.

@@ -19,11 +19,14 @@
 
 namespace paravane::model {
 
-inline constexpr unsigned kFirstVmhba = 32;        // vmhba32, as the guide numbers them
-inline constexpr std::size_t kMaxVmhbas = 16;      // of a host
-inline constexpr std::size_t kMaxSrpTargets = 64;  // of a vmhba, named or found
-inline constexpr std::size_t kMaxLuns = 256;       // of a target
-inline constexpr std::size_t kMaxDevices = 1024;   // of a host
+inline constexpr unsigned kFirstVmhba = 32;             // vmhba32, as the guide numbers them
+inline constexpr std::size_t kMaxVmhbas = 16;           // of a host
+inline constexpr std::size_t kMaxSrpTargets = 64;       // of a vmhba, named or found
+inline constexpr std::size_t kMaxLuns = 256;            // of a target
+inline constexpr std::size_t kMaxDevices = 1024;        // of a host
+inline constexpr std::size_t kMaxStorageCounters = 64;  // of a vmhba or a device
+// A device's name is also that of its socket, whose path has at most 107 bytes.
+inline constexpr std::size_t kMaxDeviceName = 72;
 
 // What an operator sets of a vmhba; the adapters' ports and module ib_srp decide that it exists.
 struct VmhbaSetting {
@@ -36,6 +39,12 @@ struct VmhbaSetting {
 
   friend bool operator==(const VmhbaSetting&, const VmhbaSetting&) = default;
 };
+
+// "vmhba32" to "vmhba47". Errors: kInvalidArgument, with the rule.
+Status check_vmhba_name(std::string_view name);
+// An address needs a port group and is that of one host; a gateway needs an address, and is another
+// host of its network. Errors: kInvalidArgument, with the rule.
+Status check_vmhba_setting(const VmhbaSetting& setting);
 
 struct Vmhba {
   std::string name{};         // "vmhba32"
@@ -68,6 +77,12 @@ struct SrpTarget {
 
   friend bool operator==(const SrpTarget&, const SrpTarget&) = default;
 };
+
+// A GID with a service ID, or an IPv4 address with a port; both identifiers are not zero. Errors:
+// kInvalidArgument, with the rule.
+Status check_srp_target(const SrpTarget& target);
+// "vmhba32 to fe80::5054:ff:fe77:1, id_ext 0x5254000000770001, ioc_guid 0x5254000000770001".
+std::string describe(const SrpTarget& target);
 
 enum class TargetState : std::uint8_t {
   kConnecting,
@@ -112,6 +127,24 @@ struct LunPath {
 
   friend bool operator==(const LunPath&, const LunPath&) = default;
 };
+
+// ---- Names ----
+
+// The port identifier of a vmhba, as a target's access list has it: "0x", an extension and the GUID
+// of the port, 16 digits each (SRP r16a, 6.2; the extension of the first vmhba of a port is
+// fe80000000000000, as Linux's ib_srp has it). `index`: of the vmhba among those of its port.
+std::string srp_initiator(std::uint64_t port_guid, unsigned index = 0);
+std::string srp_adapter_identifier(std::uint64_t port_guid);  // "srp.0250560001a2b301"
+// "srp.5254000000770001:5254000000770001"
+std::string srp_target_identifier(std::uint64_t id_ext, std::uint64_t ioc_guid);
+// "vmhba32:C0:T0:L0"
+std::string lun_path_name(std::string_view vmhba, std::uint32_t target, std::uint32_t lun);
+// "naa.", "eui." or "t10.", then letters, digits, '_', '-' and '.'. Errors: kInvalidArgument, with
+// the rule.
+Status check_device_name(std::string_view name);
+// Where a device is served by convention: "/run/paravane/luns/naa.6001405....sock". `directory`:
+// that of the API's socket.
+std::string lun_socket(std::string_view directory, std::string_view device);
 
 // A logical unit, by whichever paths it is reached.
 struct ScsiDevice {

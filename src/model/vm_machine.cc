@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/storage.h"
+
 namespace paravane::model {
 namespace {
 
@@ -45,15 +47,31 @@ Status check_boot(const VmMachine& machine) {
   return good;
 }
 
+Status check_disk(const Disk& disk) {
+  if (!disk.is_lun()) return check_file("disk", disk.file);
+  if (!disk.file.empty()) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("a disk is a file or a LUN, not both {} and {}", disk.file, disk.lun));
+  }
+  if (disk.format != DiskFormat::kRaw) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("LUN {} has no format: it is always raw", disk.lun));
+  }
+  return check_device_name(disk.lun);
+}
+
 Status check_disks(const VmMachine& machine) {
   if (machine.disks.size() > kMaxDisks) {
     return fail(Errc::kInvalidArgument, fmt::format("a VM can have at most {} disks", kMaxDisks));
   }
   for (const Disk& disk : machine.disks) {
-    if (Status good = check_file("disk", disk.file); !good) return good;
-    const auto same = [&disk](const Disk& other) { return other.file == disk.file; };
+    if (Status good = check_disk(disk); !good) return good;
+    const auto same = [&disk](const Disk& other) {
+      return other.file == disk.file && other.lun == disk.lun;
+    };
     if (std::ranges::count_if(machine.disks, same) > 1) {
-      return fail(Errc::kInvalidArgument, fmt::format("disk {} is specified twice", disk.file));
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("disk {} is specified twice", disk.is_lun() ? disk.lun : disk.file));
     }
   }
   return {};
@@ -98,6 +116,8 @@ std::string_view to_string(DiskFormat format) {
 }
 
 std::string describe(const Disk& disk) {
+  if (disk.is_lun())
+    return fmt::format("{}{}{}", kLunWord, disk.lun, disk.read_only ? ",readonly" : "");
   return fmt::format("{},format={}{}", disk.file, to_string(disk.format),
                      disk.read_only ? ",readonly" : "");
 }

@@ -27,16 +27,21 @@ enum class DiskFormat : std::uint8_t { kRaw, kQcow2 };
 std::string_view to_string(DiskFormat format);
 std::optional<DiskFormat> parse_disk_format(std::string_view text);
 
+// An image in a file, or a LUN that a storage adapter of the host (model/storage.h) reaches.
 struct Disk {
-  std::string file;
-  DiskFormat format = DiskFormat::kRaw;
+  std::string file{};
+  DiskFormat format = DiskFormat::kRaw;  // of the file
   bool read_only = false;
+  std::string lun{};  // "naa.6001405..."; empty: it is a file
+
+  bool is_lun() const { return !lun.empty(); }
 
   friend bool operator==(const Disk&, const Disk&) = default;
 };
 
 // In the format of the option --disk.
 std::string describe(const Disk& disk);
+inline constexpr std::string_view kLunWord = "lun:";  // what such a description of a LUN begins with
 
 inline constexpr std::size_t kMaxDisks = 12;
 inline constexpr std::size_t kMaxQemuArguments = 64;

@@ -15,6 +15,7 @@
 #include "model/adapter_name.h"
 #include "model/ib_device.h"
 #include "model/ib_module.h"
+#include "model/lun_disk.h"
 #include "model/management.h"
 
 namespace paravane {
@@ -26,6 +27,7 @@ class FakeManagement final : public model::Management {
     if (vms.contains(spec.name)) {
       return model::refuse(model::ApiErrorCode::kExists, "vm " + spec.name + " already exists");
     }
+    if (auto free = model::check_luns(spec, specs()); !free) return std::unexpected(free.error());
     model::VmStatus& vm = vms[spec.name];
     vm.spec = spec;
     fill_in(vm);
@@ -40,6 +42,8 @@ class FakeManagement final : public model::Management {
     if (is_attached(found->second)) return attached(name);
     auto changed = model::apply(change, found->second.spec);
     if (!changed) return std::unexpected(changed.error());
+    if (auto free = model::check_luns(*changed, specs()); !free)
+      return std::unexpected(free.error());
     found->second.spec = std::move(*changed);
     return found->second;
   }
@@ -448,6 +452,72 @@ class FakeManagement final : public model::Management {
     return {};
   }
 
+  model::ApiResult<std::vector<model::Vmhba>> list_vmhbas() override {
+    if (fault) return std::unexpected(*fault);
+    return vmhbas;
+  }
+  model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
+                                           const model::VmhbaSetting& setting) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = std::ranges::find(vmhbas, name, &model::Vmhba::name);
+    if (found == vmhbas.end()) return no_vmhba(name);
+    found->setting = setting;
+    return *found;
+  }
+  model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override {
+    if (fault) return std::unexpected(*fault);
+    const bool is_known =
+        !vmhba || std::ranges::find(vmhbas, *vmhba, &model::Vmhba::name) != vmhbas.end();
+    if (!is_known) return no_vmhba(*vmhba);
+    rescans.push_back(vmhba.value_or("all"));
+    return {};
+  }
+  model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
+    if (fault) return std::unexpected(*fault);
+    return srp_targets;
+  }
+  model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override {
+    if (fault) return std::unexpected(*fault);
+    if (std::ranges::find(vmhbas, target.vmhba, &model::Vmhba::name) == vmhbas.end())
+      return no_vmhba(target.vmhba);
+    std::uint32_t number = 0;
+    for (const model::SrpTargetStatus& one : srp_targets) {
+      if (one.target == target)
+        return model::refuse(model::ApiErrorCode::kExists,
+                             "the target is there: " + describe(target));
+      if (one.target.vmhba == target.vmhba) number = one.number + 1;
+    }
+    srp_targets.push_back({.target = target, .number = number, .is_named = true});
+    return {};
+  }
+  model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                           bool force) override {
+    if (fault) return std::unexpected(*fault);
+    const auto found = std::ranges::find_if(srp_targets, [&](const model::SrpTargetStatus& one) {
+      return one.is_named && one.target.vmhba == vmhba && one.number == number;
+    });
+    if (found == srp_targets.end())
+      return model::refuse(model::ApiErrorCode::kNotFound,
+                           vmhba + " has no named target " + std::to_string(number));
+    if (found->luns != 0 && !force)
+      return model::refuse(model::ApiErrorCode::kInUse, "a VM's disk has no other path");
+    srp_targets.erase(found);
+    return {};
+  }
+  model::ApiResult<std::vector<model::ScsiDevice>> list_scsi_devices() override {
+    if (fault) return std::unexpected(*fault);
+    return scsi_devices;
+  }
+  model::ApiResult<std::vector<model::LunPath>> list_lun_paths() override {
+    if (fault) return std::unexpected(*fault);
+    return lun_paths;
+  }
+
+  std::vector<model::Vmhba> vmhbas;
+  std::vector<model::SrpTargetStatus> srp_targets;
+  std::vector<model::ScsiDevice> scsi_devices;
+  std::vector<model::LunPath> lun_paths;
+  std::vector<std::string> rescans;  // that were asked for: a vmhba, or "all"
   std::map<std::string, model::IbAdapterStatus> ib_adapters;
   std::vector<model::IbUplink> ib_uplinks;
   std::vector<model::IbModuleStatus> ib_modules{{.name = "mlx4_en"}, {.name = "ib_ipoib"}};
@@ -485,6 +555,15 @@ class FakeManagement final : public model::Management {
       vm.adapters[i].socket =
           "/run/paravane/vm/" + model::socket_file(vm.spec.name, adapter.number);
     }
+  }
+  std::vector<model::VmSpec> specs() const {
+    std::vector<model::VmSpec> list;
+    for (const auto& [name, vm] : vms) list.push_back(vm.spec);
+    return list;
+  }
+  static std::unexpected<model::ApiError> no_vmhba(const std::string& name) {
+    return model::refuse(model::ApiErrorCode::kNotFound,
+                         "this host has no storage adapter " + name);
   }
   static std::unexpected<model::ApiError> missing(const std::string& name) {
     return model::refuse(model::ApiErrorCode::kNotFound, "vm " + name + " does not exist");

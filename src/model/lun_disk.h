@@ -1,0 +1,43 @@
+// Rules for LUNs as disks of VMs (Disk::lun): which VM has a LUN, and whether a VM can be started
+// with it.
+//
+// A LUN is the disk of one VM of a host at most: two guests that write to one file system destroy
+// it. The configuration alone decides, whether the VMs run or not.
+//
+// Pure functions; any thread.
+
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/api_error.h"
+#include "model/storage.h"
+#include "model/vm.h"
+
+namespace paravane::model {
+
+// The VM in whose configuration the LUN is; nullptr: in none.
+const VmSpec* vm_of_lun(std::string_view lun, std::span<const VmSpec> vms);
+
+// Whether a VM may have the LUNs that it has. `vms`: those of this host; the one of the same name
+// is passed over, as it is the VM before a change. Errors: kInUse, with the LUN and the other VM.
+ApiResult<void> check_luns(const VmSpec& vm, std::span<const VmSpec> vms);
+
+struct LunProblem {
+  std::string lun{};
+  std::string text{};  // "LUN naa.6001405...: no path to it works"
+  std::string cure{};  // a command, or what to do
+
+  friend bool operator==(const LunProblem&, const LunProblem&) = default;
+};
+
+// What speaks against a start of the VM with its LUNs: one that is not there, has no working path,
+// cannot be used, is another VM's, or is in use; one that is read-only and is wanted to be written.
+// In the order of the disks. REQUIRES: the VM does not run.
+std::vector<LunProblem> lun_problems(const VmSpec& vm, std::span<const ScsiDevice> devices);
+
+}  // namespace paravane::model
