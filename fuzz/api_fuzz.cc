@@ -15,6 +15,7 @@
 #include "api/ib_module_json.h"
 #include "api/infiniband_json.h"
 #include "api/network_json.h"
+#include "api/storage_json.h"
 #include "api/vm_json.h"
 #include "base/unique_fd.h"
 #include "http/http_connection.h"
@@ -111,6 +112,19 @@ void check_infiniband(const FakeManagement& management) {
   }
 }
 
+void check_storage(const FakeManagement& management) {
+  for (const model::Vmhba& vmhba : management.vmhbas) {
+    if (!model::check_vmhba_setting(vmhba.setting)) std::abort();
+    const auto again = api::vmhba_from_json(api::to_json(vmhba));
+    if (!again || *again != vmhba) std::abort();
+  }
+  for (const model::SrpTargetStatus& status : management.srp_targets) {
+    if (!model::check_srp_target(status.target)) std::abort();
+    const auto again = api::srp_target_status_from_json(api::to_json(status));
+    if (!again || *again != status) std::abort();
+  }
+}
+
 void send_raw(std::string_view bytes, api::RequestHandler& handler) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -139,6 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto known_adapter =
       management.add_ib_adapter({.name = "mlx4_0", .device = "MT26428", .bus = 13});
   if (!known_adapter) std::abort();
+  management.vmhbas = {{.name = "vmhba32"}};
   // Nobody waits: the fuzzer has no time.
   paravane::api::EventLog events("boot", {.waiters = 0});
   events.add({.type = "vm.added", .fields = {{"vm", "db1"}}, .text = "vm db1 was added"});
@@ -159,5 +174,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   paravane::check_vms(management);
   paravane::check_network(management.network);
   paravane::check_infiniband(management);
+  paravane::check_storage(management);
   return 0;
 }

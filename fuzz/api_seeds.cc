@@ -62,6 +62,23 @@ std::vector<std::string> seeds() {
       R"({"options":"port_types=13,1,1,13,2,2 port_type_default=1"})",
       "RGET\n/v1/infiniband/fabric\n\n",
       "RPOST\n/v1/infiniband/restart\n\n",
+      "RGET\n/v1/storage/vmhbas\n\n",
+      "RPATCH\n/v1/storage/vmhbas/vmhba32\n\n"
+      R"({"port_group":"storage","ipv4":"192.0.2.9/24","gateway":"192.0.2.1"})",
+      "RGET\n/v1/storage/targets\n\n",
+      "RPOST\n/v1/storage/targets\n\n"
+      R"({"vmhba":"vmhba32","address":"fe80::1","service":"0x5254000000770001",)"
+      R"("id_ext":"0x5254000000770001","ioc_guid":"0x5254000000770001"})",
+      "RPOST\n/v1/storage/targets\n\n"
+      R"({"vmhba":"vmhba32","address":"192.0.2.7","port":5555,)"
+      R"("id_ext":"0x0000000000000001","ioc_guid":"0x0000000000000002"})",
+      "RDELETE\n/v1/storage/targets/vmhba32/0\nforce=true\n",
+      "RGET\n/v1/storage/devices\n\n",
+      "RGET\n/v1/storage/paths\n\n",
+      "RPOST\n/v1/storage/rescan\n\n{}",
+      "RPOST\n/v1/storage/rescan\n\n{\"vmhba\":\"vmhba32\"}",
+      "RPATCH\n/v1/vms/db1\n\n"
+      R"({"machine":{"disks":[{"lun":"naa.6001405","read_only":true},{"file":"/a"}]}})",
       "RGET\n/v1/events\n\n",
       "RGET\n/v1/events\nafter=1\n",
       "RGET\n/v1/events\nvm=db1\n",

@@ -41,6 +41,19 @@ TEST(VmMachineJson, ComesBackAsItWas) {
   EXPECT_EQ(to_json(model::VmMachineChange{}), json::object());
 }
 
+TEST(VmMachineJson, ADiskCanBeALun) {
+  const model::VmMachine machine{
+      .disks = {{.read_only = true, .lun = "naa.6001405"}, {.file = "/a"}}};
+  const json disks = to_json(machine).at("disks");
+  EXPECT_EQ(disks[0], json({{"lun", "naa.6001405"}, {"read_only", true}}));
+  EXPECT_FALSE(disks[1].contains("lun")) << "what an earlier release knows stays as it was";
+  const auto read = machine_change_from_json(to_json(machine), UnknownKeys::kRefused);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->disks, machine.disks);
+  EXPECT_THAT(complaint(R"({"disks":[{"lun":1}]})"), HasSubstr("lun"));
+  EXPECT_THAT(complaint(R"({"disks":[{"lun":""}]})"), HasSubstr("file"));
+}
+
 TEST(VmMachineJson, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(complaint("{}"), "");
   EXPECT_THAT(complaint(R"({"memory":1})"), HasSubstr("memory"));

@@ -86,4 +86,20 @@ std::vector<LunProblem> lun_problems(const VmSpec& vm, std::span<const ScsiDevic
   return problems;
 }
 
+LunSockets lun_sockets(const VmSpec& vm, std::span<const ScsiDevice> devices,
+                       std::string_view directory) {
+  LunSockets sockets;
+  for (const Disk& disk : vm.machine.disks) {
+    if (!disk.is_lun()) continue;
+    const auto found = std::ranges::find(devices, disk.lun, &ScsiDevice::name);
+    const bool is_told = found != devices.end() && found->socket.starts_with('/');
+    sockets[disk.lun] = is_told ? found->socket : lun_socket(directory, disk.lun);
+  }
+  return sockets;
+}
+
+bool has_luns(const VmSpec& vm) {
+  return std::ranges::any_of(vm.machine.disks, &Disk::is_lun);
+}
+
 }  // namespace paravane::model

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,5 +40,13 @@ struct LunProblem {
 // cannot be used, is another VM's, or is in use; one that is read-only and is wanted to be written.
 // In the order of the disks. REQUIRES: the VM does not run.
 std::vector<LunProblem> lun_problems(const VmSpec& vm, std::span<const ScsiDevice> devices);
+
+// Where each LUN is served by NBD, by its name.
+using LunSockets = std::map<std::string, std::string>;
+// Those of the VM's LUNs. `directory`: that of the API's socket, for a LUN that is not there now or
+// not served: then it is where it would be (lun_socket()).
+LunSockets lun_sockets(const VmSpec& vm, std::span<const ScsiDevice> devices,
+                       std::string_view directory);
+bool has_luns(const VmSpec& vm);
 
 }  // namespace paravane::model

@@ -90,6 +90,19 @@ TEST(LunDisk, AVmDoesNotStartWithOneThatDoesNot) {
               AllOf(HasSubstr("its size is not known"), HasSubstr("rescan -A vmhba32")));
 }
 
+TEST(LunDisk, IsServedWhereTheDaemonSaysOrWouldSay) {
+  VmSpec vm = lun_vm("db1", {kLun, "naa.2"});
+  vm.machine.disks.push_back({.file = "/a"});
+  ScsiDevice odd = good_device();
+  odd.name = "naa.2";
+  odd.socket = "relative";
+  EXPECT_EQ(lun_sockets(vm, std::vector{good_device(), odd}, "/run/p"),
+            (LunSockets{{kLun, "/run/paravane/luns/naa.60014051e7a0.sock"},
+                        {"naa.2", "/run/p/luns/naa.2.sock"}}));
+  EXPECT_TRUE(has_luns(vm));
+  EXPECT_FALSE(has_luns(lun_vm("db1", {})));
+}
+
 TEST(LunDisk, AReadOnlyOneIsNotWritten) {
   ScsiDevice device = good_device();
   device.is_read_only = true;

@@ -129,8 +129,8 @@ Status check_srp_target(const SrpTarget& target) {
   if (target.port && !is_ipv4)
     return bad_storage(fmt::format(
         "'{}' is not an IPv4 address of a host, which a target with a port has", target.address));
-  if (target.service == std::uint64_t{0}) return bad_storage("service ID 0 is none");
-  if (target.port == std::uint16_t{0}) return bad_storage("port 0 is none: ports are 1 to 65535");
+  if (target.service == std::uint64_t{0}) return bad_storage("the service ID must not be 0");
+  if (target.port == std::uint16_t{0}) return bad_storage("the port must be 1 to 65535");
   if (target.id_ext == 0) return bad_storage("id_ext must not be 0");
   if (target.ioc_guid == 0) return bad_storage("ioc_guid must not be 0");
   return {};

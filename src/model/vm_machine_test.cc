@@ -48,6 +48,14 @@ TEST(VmMachine, FilesAreWholePathsOfText) {
   EXPECT_THAT(complaint(VmMachine{.kernel = "/a\nb"}), HasSubstr("control characters"));
   EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "-drive"}}}), HasSubstr("absolute path"));
   EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "/a"}, {.file = "/a"}}}), HasSubstr("twice"));
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.lun = "naa.1"}, {.lun = "naa.2"}}}), "");
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.lun = "naa.1"}, {.lun = "naa.1"}}}),
+              HasSubstr("naa.1 is specified twice"));
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.file = "/a", .lun = "naa.1"}}}),
+              HasSubstr("not both"));
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.lun = "../a"}}}), HasSubstr("naa."));
+  EXPECT_THAT(complaint(VmMachine{.disks = {{.format = DiskFormat::kQcow2, .lun = "naa.1"}}}),
+              HasSubstr("always raw"));
   EXPECT_THAT(complaint(VmMachine{.disks = std::vector<Disk>(13, Disk{.file = "/a"})}),
               HasSubstr("at most 12"));
 }

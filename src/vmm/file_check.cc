@@ -28,15 +28,18 @@ const char* name_of(Kind kind) {
     case Kind::kKernel: return "kernel";
     case Kind::kInitrd: return "initrd";
     case Kind::kSocket: return "adapter's socket";
+    case Kind::kLun: return "LUN's socket";
   }
   return "";
 }
 
 }  // namespace
 
-std::optional<FileProblem> find_file_problem(const model::VmStatus& vm) {
+std::optional<FileProblem> find_file_problem(const model::VmStatus& vm,
+                                             const model::LunSockets& luns) {
   const model::VmMachine& machine = vm.spec.machine;
   for (const model::Disk& disk : machine.disks) {
+    if (disk.is_lun()) continue;
     const int mode = disk.read_only ? R_OK : R_OK | W_OK;
     if (auto problem = look(Kind::kDisk, disk.file, mode)) return problem;
   }
@@ -44,6 +47,9 @@ std::optional<FileProblem> find_file_problem(const model::VmStatus& vm) {
   if (auto problem = look(Kind::kInitrd, machine.initrd, R_OK)) return problem;
   for (const model::AdapterStatus& adapter : vm.adapters) {
     if (auto problem = look(Kind::kSocket, adapter.socket, R_OK | W_OK)) return problem;
+  }
+  for (const auto& [lun, socket] : luns) {
+    if (auto problem = look(Kind::kLun, socket, R_OK | W_OK)) return problem;
   }
   return std::nullopt;
 }

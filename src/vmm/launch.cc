@@ -74,11 +74,13 @@ Status raise_limits(const model::VmMachine& machine) {
 }
 
 // As QEMU's user: what it will find closed, with words better than its own.
-Status check_files(const model::VmStatus& vm, const Account& account) {
-  const auto problem = find_file_problem(vm);
+Status check_files(const model::VmStatus& vm, const model::LunSockets& luns,
+                   const Account& account) {
+  const auto problem = find_file_problem(vm, luns);
   if (!problem) return {};
   std::string text = describe(*problem, account);
-  if (problem->kind == FileProblem::Kind::kSocket) {
+  using Kind = FileProblem::Kind;
+  if (problem->kind == Kind::kSocket || problem->kind == Kind::kLun) {
     text += "\n  Set the group of the sockets to one that " + account.name +
             " is in: paravaned.toml(5), [vfio_user] group";
   }
@@ -136,7 +138,8 @@ std::string not_there_yet(const model::VmStatus& vm) {
   return {};
 }
 
-Error launch(const model::VmStatus& vm, const Places& places, Output output) {
+Error launch(const model::VmStatus& vm, const Places& places, Output output,
+             const model::LunSockets& luns) {
   if (const Status good = check_answer(vm); !good) return good.error();
   // What our caller had open is not QEMU's.
   ::close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
@@ -163,16 +166,18 @@ Error launch(const model::VmStatus& vm, const Places& places, Output output) {
   if (::fchdir(folder->get()) != 0) return system_failure(places.directory(name)).error();
   if (Status changed = become(*account); !changed) return changed.error();
   ::umask(0077);
-  if (Status good = check_files(vm, *account); !good) return good.error();
+  if (Status good = check_files(vm, luns, *account); !good) return good.error();
   if (const auto version = qemu_version(program); !version) return version.error();
   taps->facts.kvm = ::access("/dev/kvm", R_OK | W_OK) == 0;
+  taps->facts.luns = luns;
   Result<std::vector<std::string>> words = machine_arguments(vm, taps->facts);
   if (!words) return words.error();
   if (Status done = redirect(log ? log.get() : -1); !done) return done.error();
   return execute(program, std::move(*words));
 }
 
-Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places) {
+Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places,
+                              const model::LunSockets& luns) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_failure("pipe");
   const UniqueFd out(ends[0]);
@@ -181,7 +186,7 @@ Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places) {
   if (process < 0) return system_failure("fork");
   if (process == 0) {
     ::setsid();
-    const Error error = launch(vm, places, Output::kLog);
+    const Error error = launch(vm, places, Output::kLog, luns);
     // There is no other way to report it.
     [[maybe_unused]] const ssize_t told =
         ::write(in.get(), error.message.data(), std::min(error.message.size(), kMaxReason));

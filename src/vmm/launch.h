@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "model/lun_disk.h"
 #include "model/vm.h"
 #include "vmm/places.h"
 
@@ -24,12 +25,15 @@ enum class Output : std::uint8_t {
 std::string not_there_yet(const model::VmStatus& vm);
 
 // Replaces this process by QEMU; it returns only if that fails. The working directory, the user and
-// its limits may have changed by then. REQUIRES: each adapter's mac is set. Errors: kBadState (the
+// its limits may have changed by then. `luns`: the sockets of the VM's LUNs. REQUIRES: each
+// adapter's mac is set. Errors: kBadState (the
 // VM is running), kNotFound, kIo, kUnsupported; each with the remedy.
-Error launch(const model::VmStatus& vm, const Places& places, Output output);
+Error launch(const model::VmStatus& vm, const Places& places, Output output,
+             const model::LunSockets& luns = {});
 
 // Starts QEMU in a new process without a terminal. When this returns, QEMU is running, or has
 // failed with the returned error.
-Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places);
+Result<pid_t> launch_detached(const model::VmStatus& vm, const Places& places,
+                              const model::LunSockets& luns = {});
 
 }  // namespace paravane::vmm

@@ -51,7 +51,24 @@ std::string interface_xml(const AdapterSlot& slot, const std::string& bridge) {
       slot.in_port_group ? "ethernet" : "bridge", slot.mac, source, slot.number);
 }
 
-std::string disk_xml(const model::Disk& disk, std::size_t index) {
+// libvirt tries for a minute to reach it again.
+std::string lun_xml(const model::Disk& disk, const std::string& socket, std::size_t index) {
+  return fmt::format(
+      "    <disk type='network' device='disk'>\n"
+      "      <driver name='qemu' type='raw' discard='unmap'/>\n"
+      "      <source protocol='nbd' name='{}'>\n"
+      "        <host transport='unix' socket='{}'/>\n"
+      "        <reconnect delay='60'/>\n"
+      "      </source>\n"
+      "      <target dev='vd{:c}' bus='virtio'/>\n"
+      "{}"
+      "    </disk>\n",
+      escape_xml(disk.lun), escape_xml(socket), static_cast<char>('a' + index),
+      disk.read_only ? "      <readonly/>\n" : "");
+}
+
+std::string disk_xml(const model::Disk& disk, const model::LunSockets& luns, std::size_t index) {
+  if (disk.is_lun()) return lun_xml(disk, luns.at(disk.lun), index);
   return fmt::format(
       "    <disk type='file' device='disk'>\n"
       "      <driver name='qemu' type='{}'/>\n"
@@ -116,7 +133,12 @@ Result<std::string> libvirt_xml(const model::VmStatus& vm, const VmmOptions& opt
   const Result<std::vector<AdapterSlot>> slots = slots_of(vm, options.slot);
   if (!slots) return std::unexpected(slots.error());
   std::string devices = element(4, "emulator", options.emulator);
-  for (std::size_t i = 0; i < machine.disks.size(); ++i) devices += disk_xml(machine.disks[i], i);
+  for (std::size_t i = 0; i < machine.disks.size(); ++i) {
+    const model::Disk& disk = machine.disks[i];
+    if (disk.is_lun() && !options.luns.contains(disk.lun))
+      return fail(Errc::kNotFound, fmt::format("LUN {} is not served to VMs", disk.lun));
+    devices += disk_xml(disk, options.luns, i);
+  }
   for (const AdapterSlot& slot : *slots) devices += interface_xml(slot, options.bridge);
   return fmt::format(
       "<domain type='{type}' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>\n"

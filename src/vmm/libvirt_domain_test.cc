@@ -91,6 +91,23 @@ TEST(LibvirtXml, IsAWholeDomain) {
   EXPECT_THAT(*xml, Not(HasSubstr("<hugepages/>")));
 }
 
+TEST(LibvirtXml, ReachesLunsAtTheirSockets) {
+  model::VmStatus vm = domain_vm();
+  vm.spec.machine.disks = {{.file = "/a"}, {.read_only = true, .lun = "naa.6001405"}};
+  EXPECT_EQ(libvirt_xml(vm, {}).error().code, Errc::kNotFound);
+  const auto xml = libvirt_xml(vm, {.luns = {{"naa.6001405", "/run/<a>/naa.sock"}}});
+  ASSERT_TRUE(xml);
+  EXPECT_THAT(*xml, HasSubstr("    <disk type='network' device='disk'>\n"
+                              "      <driver name='qemu' type='raw' discard='unmap'/>\n"
+                              "      <source protocol='nbd' name='naa.6001405'>\n"
+                              "        <host transport='unix' socket='/run/&lt;a&gt;/naa.sock'/>\n"
+                              "        <reconnect delay='60'/>\n"
+                              "      </source>\n"
+                              "      <target dev='vdb' bus='virtio'/>\n"
+                              "      <readonly/>\n"
+                              "    </disk>\n"));
+}
+
 TEST(LibvirtXml, OffersTheHostsProcessorWhereThereIsKvm) {
   const auto xml = libvirt_xml(domain_vm(), {});
   EXPECT_THAT(*xml, testing::StartsWith("<domain type='kvm' "));

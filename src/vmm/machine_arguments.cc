@@ -12,6 +12,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kPortMemory = "8M";
+constexpr unsigned kLunReconnectSeconds = 60;
+constexpr unsigned kLunOpenSeconds = 30;
 
 class Words {
  public:
@@ -52,14 +54,31 @@ void add_boot(const model::VmMachine& machine, Words& words) {
   if (!machine.append.empty()) words.option("-append", machine.append);
 }
 
-void add_disks(const model::VmMachine& machine, Words& words) {
+// While a LUN has no path, and while another engine follows, requests wait. What a guest discards
+// is given back.
+ordered_json lun_block(const model::Disk& disk, const std::string& socket) {
+  return {{"driver", "nbd"},
+          {"read-only", disk.read_only},
+          {"discard", "unmap"},
+          {"server", {{"type", "unix"}, {"path", socket}}},
+          {"export", disk.lun},
+          {"reconnect-delay", kLunReconnectSeconds},
+          {"open-timeout", kLunOpenSeconds}};
+}
+
+ordered_json file_block(const model::Disk& disk) {
+  return {{"driver", model::to_string(disk.format)},
+          {"read-only", disk.read_only},
+          {"file", {{"driver", "file"}, {"filename", disk.file}}}};
+}
+
+// REQUIRES: check_sockets().
+void add_disks(const model::VmMachine& machine, const model::LunSockets& luns, Words& words) {
   for (std::size_t i = 0; i < machine.disks.size(); ++i) {
     const model::Disk& disk = machine.disks[i];
     const std::string node = fmt::format("disk{}", i);
-    const ordered_json block = {{"node-name", node},
-                                {"driver", model::to_string(disk.format)},
-                                {"read-only", disk.read_only},
-                                {"file", {{"driver", "file"}, {"filename", disk.file}}}};
+    ordered_json block = {{"node-name", node}};
+    block.update(disk.is_lun() ? lun_block(disk, luns.at(disk.lun)) : file_block(disk));
     words.option("-blockdev", print(block));
     words.option("-device", fmt::format("virtio-blk-pci,drive={},bootindex={}", node, i + 1));
   }
@@ -90,6 +109,14 @@ void add_ports(Words& words) {
   }
 }
 
+Status check_sockets(const model::VmMachine& machine, const model::LunSockets& luns) {
+  for (const model::Disk& disk : machine.disks) {
+    if (disk.is_lun() && !luns.contains(disk.lun))
+      return fail(Errc::kNotFound, fmt::format("LUN {} is not served to VMs", disk.lun));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
@@ -98,6 +125,7 @@ Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
   if (machine.accelerator == model::Accelerator::kKvm && !host.kvm) {
     return fail(Errc::kUnsupported, "KVM is required, but QEMU's user may not use /dev/kvm");
   }
+  if (Status good = check_sockets(machine, host.luns); !good) return std::unexpected(good.error());
   const Result<std::vector<AdapterSlot>> slots = slots_of(vm, kFirstSlot);
   if (!slots) return std::unexpected(slots.error());
   Words words;
@@ -116,7 +144,7 @@ Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
   words.option("-serial", "chardev:console");
   add_ports(words);
   for (const AdapterSlot& slot : *slots) add_adapter(slot, host, words);
-  add_disks(machine, words);
+  add_disks(machine, host.luns, words);
   words.take(machine.qemu_arguments);
   return words.give();
 }

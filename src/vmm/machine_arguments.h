@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/lun_disk.h"
 #include "model/vm.h"
 
 namespace paravane::vmm {
@@ -25,10 +26,11 @@ inline constexpr const char* kConsoleSocket = "console.sock";
 struct HostFacts {
   bool kvm = false;                     // QEMU's user may use it
   std::map<std::uint32_t, int> taps{};  // open descriptors, by the adapter's number
+  model::LunSockets luns{};             // of the VM's disks that are LUNs
 };
 
 // The arguments without the program's name. REQUIRES: each adapter's mac is set. Errors:
-// kUnsupported (KVM is required but not available).
+// kUnsupported (KVM is required but not available), kNotFound (a LUN without a socket).
 Result<std::vector<std::string>> machine_arguments(const model::VmStatus& vm,
                                                    const HostFacts& host);
 

@@ -45,6 +45,20 @@ TEST(MachineArguments, HaveARootPortForEachAdapterThatMayCome) {
                                R"("socket":{"type":"unix","path":"/run/db1.3.sock"}})"));
 }
 
+TEST(MachineArguments, ReachLunsAtTheirSockets) {
+  model::VmStatus vm = machine_vm();
+  vm.spec.machine.disks = {{.file = "/a"}, {.read_only = true, .lun = "naa.6001405"}};
+  const auto words = machine_arguments(vm, {.luns = {{"naa.6001405", "/run/a,b/naa.sock"}}});
+  ASSERT_TRUE(words);
+  EXPECT_THAT(*words, Contains(R"({"node-name":"disk1","driver":"nbd","read-only":true,)"
+                               R"("discard":"unmap",)"
+                               R"("server":{"type":"unix","path":"/run/a,b/naa.sock"},)"
+                               R"("export":"naa.6001405","reconnect-delay":60,)"
+                               R"("open-timeout":30})"));
+  EXPECT_THAT(*words, Contains("virtio-blk-pci,drive=disk1,bootindex=2"));
+  EXPECT_EQ(machine_arguments(vm, {}).error().code, Errc::kNotFound);
+}
+
 TEST(MachineArguments, PutNicsOnOpenTaps) {
   const auto words = machine_arguments(machine_vm(), {.taps = {{3, 7}}});
   ASSERT_TRUE(words);

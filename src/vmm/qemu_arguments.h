@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/lun_disk.h"
 #include "model/vm.h"
 #include "vmm/adapter_slots.h"
 
@@ -25,6 +26,7 @@ struct VmmOptions {
   std::optional<std::string> memory{};  // unset: the VM's
   std::uint32_t slot = kFirstSlot;      // of adapter 1; adapter 2 has the next, and so on
   std::string emulator{};               // libvirt; empty: its own choice
+  model::LunSockets luns{};             // libvirt: of the VM's disks that are LUNs
 };
 
 // Parses a size of guest memory in QEMU's format, a number and K, M, G or T (default: M). Returns

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kUserRow = "QEMU's user";
 constexpr const char* kFiles = "Files";
+constexpr const char* kLuns = "LUNs";
 constexpr const char* kAccelerator = "Accelerator";
 constexpr const char* kMemory = "Memory";
 constexpr const char* kLock = "Memory lock";
@@ -72,7 +73,8 @@ std::string without_disk(const model::VmSpec& vm, const std::string& file) {
 
 std::string file_cure(const model::VmSpec& vm, const FileProblem& problem, const Account& account) {
   using Kind = FileProblem::Kind;
-  if (problem.error == EACCES && problem.kind == Kind::kSocket) {
+  const bool is_socket = problem.kind == Kind::kSocket || problem.kind == Kind::kLun;
+  if (problem.error == EACCES && is_socket) {
     return fmt::format("chgrp {} {}   # to make it permanent: [vfio_user] group in paravaned.toml",
                        account.group, shell_quote(problem.file));
   }
@@ -86,6 +88,7 @@ std::string file_cure(const model::VmSpec& vm, const FileProblem& problem, const
     case Kind::kDisk: return without_disk(vm, problem.file);
     case Kind::kKernel: return set("--kernel", "none");
     case Kind::kInitrd: return set("--initrd", "none");
+    case Kind::kLun: return "paravane storage core adapter rescan --all";
     case Kind::kSocket: break;
   }
   return set("--hw-version", std::to_string(vm.hw_version));  // any change makes it anew
@@ -106,6 +109,16 @@ void find_files(const model::VmStatus& vm, const StartFacts& facts, model::Check
   }
   rows.stop(kFiles, describe(*facts.file, *facts.account),
             file_cure(vm.spec, *facts.file, *facts.account));
+}
+
+void check_lun_disks(const model::VmStatus& vm, const StartFacts& facts, model::CheckRows& rows) {
+  if (!model::has_luns(vm.spec) || !facts.luns) return;
+  if (is_attached(vm) || facts.runner.state == Runner::State::kRunning) {
+    return rows.ok(kLuns, "in use by the running VM");
+  }
+  const auto problems = model::lun_problems(vm.spec, *facts.luns);
+  for (const model::LunProblem& problem : problems) rows.stop(kLuns, problem.text, problem.cure);
+  if (problems.empty()) rows.ok(kLuns, "all have a working path");
 }
 
 std::string kvm_cure(const StartFacts& facts) {
@@ -185,6 +198,7 @@ std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartF
   check_program(facts, rows);
   check_boot(vm, rows);
   find_files(vm, facts, rows);
+  check_lun_disks(vm, facts, rows);
   check_accelerator(vm, facts, rows);
   check_memory(vm, facts, rows);
   check_lock(vm.spec.machine, facts, rows);

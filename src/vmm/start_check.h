@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "model/check_row.h"
+#include "model/lun_disk.h"
 #include "model/vm.h"
 #include "vmm/account.h"
 #include "vmm/file_check.h"
@@ -36,11 +37,15 @@ struct StartFacts {
   std::uint64_t memory_mib = 0;       // that are left; 0: not known
   std::string memory_of{};            // "the host", or a cgroup
   std::uint64_t huge_pages = 0;       // of 2 MiB, that are free
+  // LUNs of this host; nullopt: not known, and those of the VM are not checked.
+  std::optional<std::vector<model::ScsiDevice>> luns{};
 };
 
 // Takes about 0.2 s, or up to a minute if the program is not QEMU. `cgroup`: the cgroup below which
 // the VM will run; empty: ours.
-StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup);
+// `luns`: as the daemon lists them.
+StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup,
+                              std::optional<std::vector<model::ScsiDevice>> luns = std::nullopt);
 
 std::vector<model::CheckRow> check_start(const model::VmStatus& vm, const StartFacts& facts);
 

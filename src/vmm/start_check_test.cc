@@ -101,6 +101,27 @@ TEST_F(StartCheck, Files) {
   EXPECT_EQ(row("Files").cure, "paravane vm set db1 --initrd none");
 }
 
+TEST_F(StartCheck, LunsThatCannotBeUsed) {
+  facts_.luns.emplace();
+  EXPECT_EQ(row("LUNs").check, "no row LUNs");
+  vm_.spec.machine.disks = {{.lun = "naa.1"}};
+  EXPECT_EQ(row("LUNs"),
+            stopping("LUNs", "LUN naa.1: this host has no such LUN",
+                     "paravane storage core adapter rescan --all   # then: paravane storage core "
+                     "device list"));
+  facts_.luns = {{.name = "naa.1", .socket = "/run/naa.1.sock"}};
+  EXPECT_EQ(row("LUNs").found, "LUN naa.1: no path to it works");
+  facts_.luns->front().working_path = "vmhba32:C0:T0:L0";
+  EXPECT_EQ(row("LUNs").verdict, Verdict::kOk);
+  facts_.luns->front().is_open = true;
+  EXPECT_TRUE(row("LUNs").stops_start);
+  facts_.runner = {.state = Runner::State::kRunning, .pid = 7};
+  EXPECT_EQ(row("LUNs").verdict, Verdict::kOk) << "it is open by the VM itself";
+  facts_.runner = {};
+  facts_.luns.reset();
+  EXPECT_EQ(row("LUNs").check, "no row LUNs");
+}
+
 TEST_F(StartCheck, AcceleratorThatMayNotBeUsed) {
   facts_.kvm = false;
   EXPECT_EQ(row("Accelerator").verdict, model::Verdict::kWarning);
@@ -200,6 +221,10 @@ TEST(FileCheck, FindsTheFirstThatIsClosed) {
       (FileProblem{.kind = FileProblem::Kind::kInitrd, .file = "/nonexistent", .error = ENOENT}));
   ::unlink(there.c_str());
   EXPECT_EQ(find_file_problem(vm)->kind, FileProblem::Kind::kDisk);
+  vm = {};
+  vm.spec.machine.disks = {{.lun = "naa.1"}};
+  EXPECT_EQ(find_file_problem(vm), std::nullopt);
+  EXPECT_EQ(find_file_problem(vm, {{"naa.1", "/nonexistent"}})->kind, FileProblem::Kind::kLun);
 }
 
 TEST(StartFacts, AreGatheredInAProcessOfItsOwn) {

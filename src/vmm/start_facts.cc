@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "vmm/memory_left.h"
@@ -50,6 +52,17 @@ void look_at_kvm(StartFacts& facts) {
   if (entry != nullptr) facts.kvm_group = entry->gr_name;
 }
 
+// A LUN that is not served is told by check_start().
+model::LunSockets served_luns(const model::VmStatus& vm, const StartFacts& facts) {
+  if (!facts.luns) return {};
+  model::LunSockets sockets = model::lun_sockets(vm.spec, *facts.luns, "");
+  std::erase_if(sockets, [&facts](const auto& entry) {
+    const auto found = std::ranges::find(*facts.luns, entry.first, &model::ScsiDevice::name);
+    return found == facts.luns->end() || found->socket.empty();
+  });
+  return sockets;
+}
+
 // What QEMU's user finds, from the process that has become it.
 json look_as_user(const model::VmStatus& vm, const Account& account, StartFacts facts) {
   if (const Status changed = become(account); !changed) {
@@ -59,7 +72,7 @@ json look_as_user(const model::VmStatus& vm, const Account& account, StartFacts 
   json found = {{"version", facts.qemu_version},
                 {"problem", facts.qemu_problem},
                 {"kvm", ::access(kKvm, R_OK | W_OK) == 0}};
-  if (const auto file = find_file_problem(vm)) {
+  if (const auto file = find_file_problem(vm, served_luns(vm, facts))) {
     found["file"] = {
         {"kind", static_cast<int>(file->kind)}, {"name", file->file}, {"error", file->error}};
   }
@@ -104,8 +117,10 @@ json ask_as_user(const model::VmStatus& vm, const Account& account, const StartF
 
 }  // namespace
 
-StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup) {
+StartFacts gather_start_facts(const model::VmStatus& vm, const std::string& cgroup,
+                              std::optional<std::vector<model::ScsiDevice>> luns) {
   StartFacts facts{.qemu = qemu_program()};
+  facts.luns = std::move(luns);
   const MemoryLeft memory = memory_left(cgroup);
   facts.memory_mib = memory.mib;
   facts.memory_of = memory.of;
