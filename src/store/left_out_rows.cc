@@ -11,6 +11,7 @@ namespace paravane::store {
 namespace {
 
 constexpr std::string_view kDocument = "document/";
+constexpr std::string_view kTargetRow = "document/srp_target";
 
 struct Kind {
   std::string_view row;
@@ -28,6 +29,9 @@ constexpr std::array kKinds = {
          "remove the adapter with: paravane infiniband adapter remove {}"},
     Kind{"document/ib_module", "InfiniBand module",
          "set the module again with: paravane infiniband module set {}"},
+    Kind{"document/vmhba", "storage adapter",
+         "set the storage adapter again with: paravane infiniband vmhba set {}"},
+    Kind{kTargetRow, "SRP target", "remove the target with: paravane infiniband target remove {}"},
     Kind{"document/setting", "setting",
          "change the setting with: paravane system settings advanced set -o {} (-i or -s with a "
          "value)"},
@@ -35,13 +39,21 @@ constexpr std::array kKinds = {
          "enable the ruleset with: paravane network firewall ruleset set -r {} -e true"},
 };
 
+// A target's document is called "vmhba32.0", its command takes two words.
+std::string name_in_command(const std::string& row, std::string name) {
+  const std::size_t dot = name.rfind('.');
+  if (row == kTargetRow && dot != std::string::npos) name[dot] = ' ';
+  return name;
+}
+
 std::string remedy_of(const std::string& row, const std::string& name) {
   const std::string restore = "Restore paravane.db from a backup";
   const auto known = std::ranges::find(kKinds, row, &Kind::row);
   // A name that is none cannot be said in a command.
   const bool is_said = model::check_name(name) || row == "document/setting";
   if (known == kKinds.end() || !is_said) return restore + ".";
-  return fmt::format("{}, or {}", restore, fmt::format(fmt::runtime(known->way_out), name));
+  return fmt::format("{}, or {}", restore,
+                     fmt::format(fmt::runtime(known->way_out), name_in_command(row, name)));
 }
 
 }  // namespace

@@ -268,5 +268,19 @@ TEST_F(LeftOutTest, WhatANewerProgramOfThisSchemaHasAddedIsPassedBy) {
   EXPECT_THAT(store->left_out(), IsEmpty());
 }
 
+TEST_F(LeftOutTest, OfStorageSayWhichCommandMendsThem) {
+  const auto store = open();
+  store->leave_out("vmhba", "vmhba32", "x");
+  store->leave_out("srp_target", "vmhba32.0", "y");
+  const auto vmhba = store->find_left_out("storage adapter", "vmhba32");
+  ASSERT_TRUE(vmhba);
+  EXPECT_THAT(vmhba->remedy, HasSubstr("paravane infiniband vmhba set vmhba32"));
+  const auto target = store->find_left_out("SRP target", "vmhba32.0");
+  ASSERT_TRUE(target);
+  EXPECT_THAT(target->remedy, HasSubstr("paravane infiniband target remove vmhba32 0"));
+  EXPECT_TRUE(store->put_document("vmhba", "vmhba32", {{"port_group", "storage"}}));
+  EXPECT_FALSE(store->find_left_out("storage adapter", "vmhba32"));
+}
+
 }  // namespace
 }  // namespace paravane::store
