@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/nearest_name.h"
@@ -235,9 +236,15 @@ void add_commands(CLI::App& app, Run& run) {
   if (app.get_name() == kEsxcfgAdvcfg) return add_esxcfg_advcfg(app, run);
   if (app.get_name() == kConnectxPortConfig) return add_connectx_port_config(app, run);
   if (app.get_name() == kMgmtMlx) return add_mgmt_mlx(app, run);
+  if (app.get_name() == kEsxcfgMpath) return add_esxcfg_mpath(app, run);
+  if (app.get_name() == kEsxcfgRescan) return add_esxcfg_rescan(app, run);
+  if (app.get_name() == kEsxcfgScsidevs) return add_esxcfg_scsidevs(app, run);
+  if (app.get_name() == kIbstat) return add_ibstat(app, run);
   app.require_subcommand(1);
   if (app.get_name() != kEsxcli) return add_all_commands(app, run);
-  app.description("The esxcli commands for RDMA on this host. All other commands are in paravane.");
+  app.description(
+      "The esxcli commands for RDMA and its storage on this host. All other commands are in "
+      "paravane.");
   app.footer("Examples:\n  esxcli rdma device list\nSee also paravane(1).");
   add_esxcli_commands(app, run);
   add_help_commands(app, run);
@@ -258,9 +265,13 @@ ExitStatus run_command_line(std::span<const char* const> arguments, std::string_
   // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
   const char* socket = std::getenv("PARAVANE_SOCKET");
   if (socket != nullptr && *socket != '\0') context.socket = socket;
+  Words given = with_joined_options(program, Words(arguments.begin(), arguments.end()));
+  if (program == kIbstat) {
+    if (!is_ibstat_vmhba(given)) return run_other_ibstat(std::move(given), context);
+    given = without_ibstat_vmhba(std::move(given));
+  }
   add_shared_options(app, context);
   app.fallthrough();  // --formatter and --socket may also follow the command
-  const Words given = with_joined_options(program, Words(arguments.begin(), arguments.end()));
   const bool as_json = wants_json(given);
   report_as_json(as_json);
   app.failure_message([&given, as_json](const CLI::App* failed, const CLI::Error& error) {

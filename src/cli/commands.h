@@ -7,6 +7,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "cli/context.h"
 
@@ -28,6 +31,7 @@ void add_impair_commands(CLI::App& parent, Run& run);
 void add_infiniband_commands(CLI::App& parent, Run& run);
 void add_ib_manager_commands(CLI::App& infiniband, Run& run);
 void add_ib_module_commands(CLI::App& infiniband, Run& run);  // module ..., status
+void add_vmhba_commands(CLI::App& infiniband, Run& run);      // vmhba ..., target ...
 void add_sniff_command(CLI::App& parent, Run& run);
 void add_status_command(CLI::App& parent, Run& run);
 void add_stats_command(CLI::App& parent, Run& run);
@@ -42,6 +46,7 @@ void add_esxcfg_nics(CLI::App& root, Run& run);  // the whole of that program
 void add_rdma_device_commands(CLI::App& root, Run& run);
 void add_dvs_commands(CLI::App& root, Run& run);
 void add_failover_commands(CLI::App& root, Run& run);
+void add_storage_commands(CLI::App& root, Run& run);
 void add_vmkernel_commands(CLI::App& root, Run& run);
 void add_esxcfg_vmknic(CLI::App& root, Run& run);  // the whole of that program
 // Each is the whole of a program of the InfiniBand guide.
@@ -50,6 +55,16 @@ void add_vmkload_mod(CLI::App& root, Run& run);
 void add_esxcfg_advcfg(CLI::App& root, Run& run);
 void add_mgmt_mlx(CLI::App& root, Run& run);
 void add_connectx_port_config(CLI::App& root, Run& run);
+void add_esxcfg_mpath(CLI::App& root, Run& run);
+void add_esxcfg_rescan(CLI::App& root, Run& run);
+void add_esxcfg_scsidevs(CLI::App& root, Run& run);
+// `ibstat -vmhba`. All other words of ibstat are those of the system's program of that name.
+void add_ibstat(CLI::App& root, Run& run);
+bool is_ibstat_vmhba(std::span<const std::string> words);
+// Without that word, which is no option of the parser.
+std::vector<std::string> without_ibstat_vmhba(std::vector<std::string> words);
+// Returns only if the system's ibstat could not be run.
+ExitStatus run_other_ibstat(std::vector<std::string> words, const Context& context);
 void add_system_commands(CLI::App& root, Run& run);
 void add_daemon_commands(CLI::App& parent, Run& run);
 void add_daemon_upgrade_command(CLI::App& daemon, Run& run);  // upgrade

@@ -22,6 +22,12 @@ struct Listed {
 constexpr auto kListed = std::to_array<Listed>({
     {"infiniband adapter remove NAME", "infiniband adapter list"},
     {"infiniband sm remove HOST", "infiniband sm list"},
+    {"VMHBA", "infiniband vmhba list"},
+    {"storage core adapter rescan --adapter", "infiniband vmhba list"},
+    {"storage core device list --device", "storage core device list"},
+    {"storage core path list --device", "storage core device list"},
+    {"storage nmp device list --device", "storage core device list"},
+    {"storage nmp path list --device", "storage core device list"},
     {"NAME", "vm list"},
     {"SWITCH", "vds list"},
     {"GROUP", "portgroup list"},
@@ -113,9 +119,11 @@ Values values_of(std::string_view path, const CLI::Option& option) {
   if (whole_name == "infiniband run COMMAND") return infiniband_program_names();
   if (name == "--option") return settings();
   if (name == "--limit") return limits();
-  if (name == "--adapter" || (positional && name == "NUMBER")) return {.kind = ValueKind::kAdapter};
-  if (is_words(type)) return {.kind = ValueKind::kWords, .words = split(type)};
+  if (whole_name == "infiniband target remove NUMBER") return {};
   const auto* listed = std::ranges::find(kListed, whole_name, &Listed::name);
+  const bool is_adapter = name == "--adapter" || (positional && name == "NUMBER");
+  if (is_adapter && listed == kListed.end()) return {.kind = ValueKind::kAdapter};
+  if (is_words(type)) return {.kind = ValueKind::kWords, .words = split(type)};
   if (listed == kListed.end()) listed = std::ranges::find(kListed, name, &Listed::name);
   if (listed != kListed.end()) {
     Values values{.kind = ValueKind::kListed, .list = std::string(listed->list)};

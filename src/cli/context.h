@@ -25,10 +25,16 @@ inline constexpr std::string_view kVmkloadMod = "vmkload_mod";
 inline constexpr std::string_view kEsxcfgAdvcfg = "esxcfg-advcfg";
 inline constexpr std::string_view kConnectxPortConfig = "connectx_port_config";
 inline constexpr std::string_view kMgmtMlx = "mgmt-mlx";
+inline constexpr std::string_view kEsxcfgMpath = "esxcfg-mpath";
+inline constexpr std::string_view kEsxcfgRescan = "esxcfg-rescan";
+inline constexpr std::string_view kEsxcfgScsidevs = "esxcfg-scsidevs";
+inline constexpr std::string_view kIbstat = "ibstat";
 // Those that are not paravane itself.
 inline constexpr std::array kSecondNames = {kEsxcli,       kEsxcfgNics,         kEsxcfgVmknic,
                                             kEsxcfgModule, kVicfgModule,        kVmkloadMod,
-                                            kEsxcfgAdvcfg, kConnectxPortConfig, kMgmtMlx};
+                                            kEsxcfgAdvcfg, kConnectxPortConfig, kMgmtMlx,
+                                            kEsxcfgMpath,  kEsxcfgRescan,       kEsxcfgScsidevs,
+                                            kIbstat};
 
 enum class ExitStatus : int {
   kOk = 0,

@@ -45,6 +45,14 @@ constexpr std::array kGroups = std::to_array<Group>({
     {"rdma device protocol", "Protocols of RDMA devices", "rdma device protocol list"},
     {"rdma device stats", "Counters of RDMA devices", "rdma device stats get -d vmrdma0"},
     {"rdma device vmknic", "VMkernel interfaces of RDMA devices", "rdma device vmknic list"},
+    {"storage", "Storage of this host, as in esxcli", "storage core adapter list"},
+    {"storage core", "Storage adapters, LUNs and paths", "storage core adapter list"},
+    {"storage core adapter", "Storage adapters (vmhbaN)", "storage core adapter list"},
+    {"storage core device", "LUNs", "storage core device list"},
+    {"storage core path", "Paths to LUNs", "storage core path list"},
+    {"storage nmp", "Multipathing of LUNs", "storage nmp device list"},
+    {"storage nmp device", "LUNs with the state of their paths", "storage nmp device list"},
+    {"storage nmp path", "Paths with their policy's state", "storage nmp path list"},
     {"system", "System settings, as in esxcli", "system settings advanced list"},
     {"system settings", "Settings of this host", "system settings advanced list"},
     {"system settings advanced", "Advanced settings, such as /Net/PVRDMAVmknic",
@@ -93,6 +101,7 @@ void add_esxcli_commands(CLI::App& root, Run& run) {
   add_rdma_device_commands(root, run);
   add_dvs_commands(root, run);
   add_failover_commands(root, run);
+  add_storage_commands(root, run);
   add_vmkernel_commands(root, run);
   add_system_commands(root, run);
 }

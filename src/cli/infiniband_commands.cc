@@ -1,22 +1,20 @@
 // paravane infiniband adapter add, list, remove; uplink list; fabric list; restart; run. The
-// modules are in ib_module_commands.cc, sm in ib_manager_commands.cc.
+// modules are in ib_module_commands.cc, sm in ib_manager_commands.cc, vmhba and target in
+// vmhba_commands.cc.
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "api/infiniband_json.h"
 #include "cli/commands.h"
 #include "cli/ib_module_actions.h"
-#include "cli/infiniband_program.h"
+#include "cli/infiniband_run.h"
 #include "cli/infiniband_tables.h"
 #include "cli/json_output.h"
 #include "model/ib_device.h"
@@ -149,54 +147,6 @@ ExitStatus run_list_ib_fabric(const Context& context) {
   return ExitStatus::kOk;
 }
 
-ExitStatus report_not_run(const std::string& program, const Error& error) {
-  if (error.code != Errc::kNotFound) {
-    report_failure(error.message, "");
-    return ExitStatus::kCannotExecute;
-  }
-  const std::string_view package = package_of_program(program);
-  const std::string remedy = package.empty()
-                                 ? "Check the name, or give the path of the program."
-                                 : fmt::format("Install it with: apt install {}", package);
-  report_failure(fmt::format("{}: program not found", program), remedy);
-  return ExitStatus::kNoProgram;
-}
-
-// Without adapters the daemon has no socket for programs. One that does not use adapters runs.
-void note_no_adapter(const Context& context) {
-  const auto adapters = context.client().list_ib_adapters();
-  if (!adapters) return;
-  fmt::print(
-      stderr, "{}: {}\n", program_name(),
-      adapters->empty()
-          ? "this host has no InfiniBand adapter; see: paravane infiniband adapter add --help"
-          : "no InfiniBand adapter of this host could be made; see: paravane infiniband "
-            "adapter list");
-  std::fflush(stderr);
-}
-
-// Where the daemon says that its socket for libibumad is. One that does not answer, as to a user
-// that may not open its API, or does not know, has it beside that of the API.
-std::string umad_door(const Context& context) {
-  const auto fabric = context.client().ib_fabric();
-  if (fabric && fabric->switch_guid == 0) note_no_adapter(context);
-  if (fabric && !fabric->umad_socket.empty()) return fabric->umad_socket;
-  return umad_door_beside(context.socket);
-}
-
-ExitStatus run_infiniband_program(const RunOptions& options, const Context& context) {
-  std::error_code unknown;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  const auto library = find_umad_library(self.parent_path());
-  if (!library) {
-    return report_failure(library.error().message, "Reinstall the package paravane.");
-  }
-  const Error error = execute({.words = options.words,
-                               .library_folder = *library,
-                               .door = options.door.empty() ? umad_door(context) : options.door});
-  return report_not_run(options.words.front(), error);
-}
-
 std::string devices_help() {
   std::string text;
   for (const model::IbDevice& device : model::ib_devices()) {
@@ -306,7 +256,9 @@ void add_ib_run(CLI::App& infiniband, Run& run) {
       "  paravane infiniband run -- ibstat mlx4_0 1\n"
       "  paravane infiniband run -- ibnetdiscover -l");
   command->callback([options, &run] {
-    run = [options](const Context& context) { return run_infiniband_program(*options, context); };
+    run = [options](const Context& context) {
+      return run_infiniband_program(options->words, options->door, context);
+    };
   });
 }
 
@@ -325,6 +277,7 @@ void add_infiniband_commands(CLI::App& parent, Run& run) {
   add_ib_module_commands(*infiniband, run);
   add_ib_fabric_commands(*infiniband, run);
   add_ib_manager_commands(*infiniband, run);
+  add_vmhba_commands(*infiniband, run);
   CLI::App* restart =
       infiniband->add_subcommand("restart", "Restart all adapters, as a reboot of the host would");
   restart->footer(

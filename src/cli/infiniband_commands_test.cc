@@ -190,7 +190,14 @@ TEST_F(InfinibandCommandsTest, AreCompleted) {
                     HasSubstr(R"("infiniband adapter add:0") words= ;;)"),
                     HasSubstr(R"("infiniband adapter remove:0") words="$(paravane --formatter=csv )"
                               R"(infiniband adapter list )"),
-                    HasSubstr(R"("infiniband run:0") words="dump_fts ibaddr )")));
+                    HasSubstr(R"("infiniband run:0") words="dump_fts ibaddr )"),
+                    HasSubstr(R"("infiniband vmhba set:0") words="$(paravane --formatter=csv )"
+                              R"(infiniband vmhba list )"),
+                    HasSubstr(R"("infiniband target remove:1") words= ;;)"),
+                    HasSubstr(R"("storage core adapter rescan:--adapter") words="$(paravane )"
+                              R"(--formatter=csv infiniband vmhba list )"),
+                    HasSubstr(R"("storage nmp path list:--device") words="$(paravane )"
+                              R"(--formatter=csv storage core device list )")));
   testing::internal::CaptureStdout();
   run_command_line(std::vector<const char*>{"completion", "fish"});
   EXPECT_THAT(testing::internal::GetCapturedStdout(),

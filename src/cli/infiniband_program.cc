@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 constexpr const char* kUmadLibrary = "libibumad.so.3";
 constexpr const char* kBuiltUmadLibrary = "../lib/paravane/infiniband";  // from build/PRESET/bin
 
@@ -61,6 +62,28 @@ std::string umad_door_beside(const std::string& api_socket) {
   return fs::path(api_socket).replace_filename("umad.sock");
 }
 
+std::string find_program(const std::string& name, const char* path) {
+  if (name.contains('/')) return name;
+  std::error_code error;
+  const fs::path self = fs::canonical("/proc/self/exe", error);
+  std::string_view folders = path == nullptr ? std::string_view(kUsualPath) : path;
+  std::string closed;  // there is one, but it may not be executed
+  for (bool is_last = false; !is_last;) {
+    const std::size_t colon = folders.find(':');
+    is_last = colon == std::string_view::npos;
+    const std::string_view folder = folders.substr(0, colon);
+    if (!is_last) folders.remove_prefix(colon + 1);
+    const fs::path file = (folder.empty() ? fs::path(".") : fs::path(folder)) / name;
+    if (!fs::is_regular_file(file, error)) continue;
+    if (fs::canonical(file, error) == self) continue;
+    if (::access(file.c_str(), X_OK) == 0) return file.string();
+    if (closed.empty()) closed = file.string();
+  }
+  if (!closed.empty()) return closed;
+  const std::string administrators = "/usr/sbin/" + name;
+  return fs::exists(administrators, error) ? administrators : std::string();
+}
+
 std::string library_path(const std::string& folder, const char* before) {
   // The linker takes an empty element for the working directory.
   return before == nullptr || *before == '\0' ? folder : folder + ":" + before;
@@ -81,10 +104,10 @@ Error execute(const InfinibandProgram& program) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const std::string& name = program.words.front();
-  ::execvp(name.c_str(), arguments.data());
-  const int error = errno;
-  if (error != ENOENT || name.contains('/')) return not_executed(name, error);
-  ::execv(("/usr/sbin/" + name).c_str(), arguments.data());
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
+  const std::string file = find_program(name, std::getenv("PATH"));
+  if (file.empty()) return not_executed(name, ENOENT);
+  ::execvp(file.c_str(), arguments.data());
   return not_executed(name, errno);
 }
 

@@ -32,13 +32,18 @@ std::string umad_door_beside(const std::string& api_socket);
 // The value of LD_LIBRARY_PATH: `folder`, then what it was before (nullptr: it was not set).
 std::string library_path(const std::string& folder, const char* before);
 
+// The file of a program: in the folders of `path` (the value of PATH; nullptr: it is not set), then
+// in /usr/sbin. Links to this program are passed over, as ours that is called ibstat is. A name
+// with a slash is the file itself. Empty: there is none.
+std::string find_program(const std::string& name, const char* path);
+
 struct InfinibandProgram {
   std::vector<std::string> words;  // its name or path, and its arguments; not empty
   std::string library_folder;
   std::string door;  // the daemon's socket; may be relative to the working directory
 };
 
-// Replaces this process by the program, which is searched in PATH and in /usr/sbin. Returns only if
+// Replaces this process by the program, which find_program() finds. Returns only if
 // that failed. Errors: kNotFound (there is no such program), kIo.
 Error execute(const InfinibandProgram& program);
 

@@ -92,6 +92,22 @@ TEST_F(InfinibandProgramTest, IsInPath) {
   EXPECT_EXIT(run(), ExitedWithCode(7), "");
 }
 
+// One that is a link to this program would run itself for ever.
+TEST_F(InfinibandProgramTest, IsNoOtherNameOfThisProgram) {
+  const std::filesystem::path ours = directory_ / "ours";
+  std::filesystem::create_directories(ours);
+  std::filesystem::create_symlink(std::filesystem::canonical("/proc/self/exe"), ours / "ibtool");
+  const std::string path = ours.string() + ":" + directory_.path().string();
+  EXPECT_EQ(find_program("ibtool", path.c_str()), "");
+  const std::string script = make_script("ibtool", "exit 0\n");
+  EXPECT_EQ(find_program("ibtool", path.c_str()), script);
+  EXPECT_EQ(find_program("/a/ibtool", path.c_str()), "/a/ibtool");
+  ::chmod(script.c_str(), 0644);
+  EXPECT_EQ(find_program("ibtool", path.c_str()), script) << "why not is told when it is executed";
+  EXPECT_EQ(find_program("ibtool", ""), "");
+  EXPECT_EQ(find_program("no-such-tool", nullptr), "");
+}
+
 TEST_F(InfinibandProgramTest, IsFoundInTheFolderForAdministrators) {
   if (::access("/usr/sbin/nologin", X_OK) != 0) GTEST_SKIP() << "no program is known to be there";
   const auto run = [] {

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <utility>
 
+#include "model/storage.h"
 #include "vmm/qemu_arguments.h"
 
 namespace paravane::cli {
@@ -34,6 +36,19 @@ std::string take_part(std::string_view& text) {
   return part;
 }
 
+// `words`: what follows the LUN. `bad`: makes an error of a text.
+template <typename Bad>
+Result<model::Disk> parse_lun(std::string lun, std::string_view words, Bad bad) {
+  if (const Status good = model::check_device_name(lun); !good) return bad(good.error().message);
+  model::Disk disk{.lun = std::move(lun)};
+  while (!words.empty()) {
+    const std::string part = take_part(words);
+    if (part != "readonly" && part != "read-only") return bad("only readonly may follow the LUN");
+    disk.read_only = true;
+  }
+  return disk;
+}
+
 bool is_none(const std::vector<std::string>& words) {
   return words.size() == 1 && words.front() == kNoneWord;
 }
@@ -51,9 +66,11 @@ Result<std::vector<model::Disk>> parse_disks(const std::vector<std::string>& wor
 
 void add_boot_options(CLI::App& command, MachineWords& words) {
   command
-      .add_option("--disk", words.disks,
-                  "Disk image; may be repeated; the VM boots from the first; \"none\" removes all")
-      ->type_name("FILE[,format=raw|qcow2][,readonly]")
+      .add_option(
+          "--disk", words.disks,
+          "Disk image, or a LUN (lun:naa....); may be repeated; the VM boots from the first; "
+          "\"none\" removes all")
+      ->type_name("FILE[,format=raw|qcow2][,readonly]|lun:NAME[,readonly]")
       ->allow_extra_args(false);
   command
       .add_option("--kernel", words.kernel, "Kernel to boot instead of a disk; \"none\" removes it")
@@ -106,7 +123,9 @@ Result<model::Disk> parse_disk(std::string_view word) {
     return fail(Errc::kInvalidArgument, fmt::format("--disk {}: {}", all, problem));
   };
   const std::string file = take_part(word);
-  if (file.empty()) return bad("name a file");
+  if (file.empty()) return bad("name a file or a LUN");
+  if (file.starts_with(model::kLunWord))
+    return parse_lun(file.substr(model::kLunWord.size()), word, bad);
   model::Disk disk{.file = *whole_path(file)};
   while (!word.empty()) {
     const std::string part = take_part(word);

@@ -34,8 +34,8 @@ void add_machine_options(CLI::App& command, MachineWords& words);
 // names the option.
 Result<model::VmMachineChange> machine_change(const MachineWords& words);
 
-// Parses FILE[,format=raw|qcow2][,readonly]. A comma in the name of the file is written twice.
-// Errors: kInvalidArgument.
+// Parses FILE[,format=raw|qcow2][,readonly], or lun:NAME[,readonly]. A comma in the name of the
+// file is written twice. Errors: kInvalidArgument.
 Result<model::Disk> parse_disk(std::string_view word);
 
 }  // namespace paravane::cli

@@ -75,6 +75,15 @@ TEST(Disk, IsAFileAndWhatItIs) {
   EXPECT_TRUE(parse_disk("a.img")->file.starts_with("/"));
 }
 
+TEST(Disk, CanBeALun) {
+  EXPECT_EQ(*parse_disk("lun:naa.6001405"), (model::Disk{.lun = "naa.6001405"}));
+  for (const char* word : {"lun:naa.6001405,readonly", "lun:naa.6001405,read-only"})
+    EXPECT_EQ(*parse_disk(word), (model::Disk{.read_only = true, .lun = "naa.6001405"})) << word;
+  for (const char* word : {"lun:", "lun:sda", "lun:naa.1,format=raw", "lun:naa.1/2", "lun:naa.1,x"})
+    EXPECT_FALSE(parse_disk(word)) << word;
+  EXPECT_EQ(model::describe(*parse_disk("lun:naa.6001405,readonly")), "lun:naa.6001405,readonly");
+}
+
 TEST(Disk, RefusesWhatItDoesNotKnow) {
   for (const char* word : {"", ",readonly", "/a,format=vmdk", "/a,if=ide"}) {
     EXPECT_FALSE(parse_disk(word)) << word;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,10 +23,17 @@ using model::CheckRow;
 
 namespace {
 
-std::vector<model::CheckRow> check_our_side(const model::VmStatus& vm, Starter starter) {
-  if (starter == Starter::kUs) return vmm::check_start(vm, vmm::gather_start_facts(vm, ""));
+std::vector<model::CheckRow> check_our_side(const model::VmStatus& vm, api::ApiClient& client,
+                                            Starter starter) {
+  std::optional<std::vector<model::ScsiDevice>> luns;
+  if (model::has_luns(vm.spec)) {
+    auto devices = client.list_scsi_devices();
+    luns = devices ? std::move(*devices) : std::vector<model::ScsiDevice>();
+  }
+  if (starter == Starter::kUs)
+    return vmm::check_start(vm, vmm::gather_start_facts(vm, "", std::move(luns)));
   take_vm_unit_environment();
-  vmm::StartFacts facts = vmm::gather_start_facts(vm, "/system.slice");
+  vmm::StartFacts facts = vmm::gather_start_facts(vm, "/system.slice", std::move(luns));
   facts.may_lock = true;  // the unit says so itself if it may not: LimitMEMLOCK=infinity
   return vmm::check_start(vm, facts);
 }
@@ -103,7 +111,7 @@ model::ApiResult<std::vector<model::CheckRow>> check_whole_vm(const model::VmSta
   auto rows = client.check_vm(vm.spec.name);
   if (!rows) return rows;
   check_host_network(vm, client, *rows);
-  std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
+  std::ranges::move(check_our_side(vm, client, starter), std::back_inserter(*rows));
   return rows;
 }
 
@@ -118,7 +126,7 @@ ExitStatus check_before_start(const model::VmStatus& vm, const Context& context,
     rows.emplace();
   }
   check_host_network(vm, client, *rows);
-  std::ranges::move(check_our_side(vm, starter), std::back_inserter(*rows));
+  std::ranges::move(check_our_side(vm, client, starter), std::back_inserter(*rows));
   for (const model::CheckRow& row : *rows) {
     if (row.verdict != model::Verdict::kOk && !row.stops_start) warn(vm.spec.name, row);
   }

@@ -2,16 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "cli/vm_check.h"
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
 #include "cli/vm_unit.h"
+#include "model/lun_disk.h"
 #include "text/text_cell.h"
 #include "vmm/launch.h"
 #include "vmm/places.h"
@@ -28,6 +32,26 @@ constexpr auto kTapPatience = 10s;  // for the daemon to make what the VM needs
 constexpr auto kStartPatience = 30s;
 constexpr auto kDetachPatience = 2s;  // for the daemon to see that a QEMU has ended
 
+// A LUN of the VM that has no working path yet, as after a boot. Empty: all have one.
+std::string lun_not_there_yet(const model::VmSpec& vm, api::ApiClient& client) {
+  if (!model::has_luns(vm)) return {};
+  const auto devices = client.list_scsi_devices();
+  if (!devices) return {};  // the check before the start says why not
+  for (const model::Disk& disk : vm.machine.disks) {
+    const auto found = std::ranges::find(*devices, disk.lun, &model::ScsiDevice::name);
+    const bool works = found != devices->end() && !found->working_path.empty();
+    if (disk.is_lun() && !works) return "LUN " + disk.lun;
+  }
+  return {};
+}
+
+model::LunSockets sockets_of(const model::VmSpec& vm, const Context& context) {
+  if (!model::has_luns(vm)) return {};
+  const auto devices = context.client().list_scsi_devices();
+  return model::lun_sockets(vm, devices.value_or(std::vector<model::ScsiDevice>()),
+                            std::filesystem::path(context.socket).parent_path().string());
+}
+
 // Waits for what the VM needs of the daemon, and says once what that is. Returns what is
 // not there then; empty: nothing.
 std::string await_needs(const std::string& vm, const Context& context,
@@ -37,6 +61,7 @@ std::string await_needs(const std::string& vm, const Context& context,
   for (std::string told;;) {
     const auto found = client.find_vm(vm);
     std::string wanted = found ? vmm::not_there_yet(*found) : "";
+    if (found && wanted.empty()) wanted = lun_not_there_yet(found->spec, client);
     if (!found && client.unreachable()) wanted = "paravaned";
     if (wanted.empty() || std::chrono::steady_clock::now() >= end) return wanted;
     if (wanted != told) {
@@ -113,7 +138,8 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   if (by_unit) {
     const Status started = start_vm_unit(name);
     if (!started) return report_vm_failure(name, started.error().message);
-  } else if (const auto started = vmm::launch_detached(*vm, *places); !started) {
+  } else if (const auto started = vmm::launch_detached(*vm, *places, sockets_of(vm->spec, context));
+             !started) {
     return report_vm_failure(name, started.error().message);
   }
   if (status = await_start(name, *places, by_unit); status != ExitStatus::kOk) return status;
@@ -131,7 +157,8 @@ ExitStatus run_run(const PowerOptions& options, const Context& context) {
   await_needs(options.name, context, std::chrono::seconds(options.wait_s));
   const auto vm = startable(options.name, context, Starter::kUs, status);
   if (!vm) return status;
-  const Error error = vmm::launch(*vm, *places, vmm::Output::kInherited);
+  const Error error =
+      vmm::launch(*vm, *places, vmm::Output::kInherited, sockets_of(vm->spec, context));
   return report_vm_failure(options.name, error.message);
 }
 

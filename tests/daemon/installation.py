@@ -37,7 +37,7 @@ mkdir -p /etc/paravane /etc/systemd/system /usr/share/paravane/bin /usr/share/pa
 cp {ROOT}/packaging/paravaned.toml {ROOT}/packaging/opensm.conf /etc/paravane/
 cp {ROOT}/packaging/*.conf {ROOT}/packaging/network/*.conf {ROOT}/packaging/network/uplink.network /usr/share/paravane/
 cp {ROOT}/packaging/prometheus/paravane.rules.yml /usr/share/paravane/prometheus/
-for name in connectx_port_config esxcfg-advcfg esxcfg-module esxcfg-nics esxcfg-vmknic esxcli mgmt-mlx vicfg-module vmkload_mod; do ln -s "$3/paravane" /usr/share/paravane/bin/$name; done
+for name in connectx_port_config esxcfg-advcfg esxcfg-module esxcfg-mpath esxcfg-nics esxcfg-rescan esxcfg-scsidevs esxcfg-vmknic esxcli ibstat mgmt-mlx vicfg-module vmkload_mod; do ln -s "$3/paravane" /usr/share/paravane/bin/$name; done
 cp {ROOT}/packaging/esxupdate /usr/share/paravane/bin/
 touch "$2"
 exec sleep infinity
