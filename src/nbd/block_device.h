@@ -16,13 +16,17 @@ namespace paravane::nbd {
 
 struct Geometry {
   std::uint64_t bytes = 0;
-  std::uint32_t block_bytes = 512;       // offsets and lengths are multiples of it
+  // Offsets and lengths are multiples of it, as `bytes` is; a power of two, at most 64 KiB.
+  std::uint32_t block_bytes = 512;
   std::uint32_t preferred_bytes = 4096;  // of a request
-  std::uint32_t most_bytes = 0;          // of a request with payload
+  // Of a request with payload: a multiple of block_bytes. Without payload, the device takes any
+  // length that is inside it.
+  std::uint32_t most_bytes = 0;
   bool is_read_only = false;
   bool has_write_cache = false;  // FLUSH and FUA matter
   bool can_trim = false;
   bool can_write_zeroes = false;
+  bool are_zeroes_fast = false;  // written faster than as payload: NBD's FAST_ZERO
   bool is_rotational = false;
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
@@ -66,7 +70,8 @@ class BlockClient {
   // `buffer`: the request's. Comes in any order, never from within submit().
   virtual void on_done(std::uint64_t tag, BlockResult result,
                        std::unique_ptr<BlockBuffer> buffer) = 0;
-  // take_buffer(), which returned null, may succeed now.
+  // take_buffer(), which returned null, may succeed now. May come from within the destructor of a
+  // buffer.
   virtual void on_room() = 0;
   // Requests are taken from now on: those of the client before have ended.
   virtual void on_ready() = 0;
@@ -79,13 +84,16 @@ class BlockDevice {
  public:
   virtual ~BlockDevice() = default;
 
-  virtual std::string name() const = 0;  // "naa.6001405..."
+  virtual std::string name() const = 0;  // "naa.6001405..."; at most 256 bytes
+  // Stays the same while the device is open, since NBD has no word for a change. What has become
+  // shorter fails requests.
   virtual Geometry geometry() const = 0;
 
   // One client at a time, because writes of two would be mixed. False: there is one. The client
   // waits for on_ready(), which may come from within: requests of a client before may be under way.
   virtual bool open(BlockClient& client) = 0;
-  // The client hears nothing more. Its requests go on to their end.
+  // The client hears nothing more. Its requests go on to their end. REQUIRES: the client has no
+  // buffer of the device.
   virtual void close(BlockClient& client) = 0;
 
   // Null: there is no room, and on_room() follows. REQUIRES: open and ready; length is at most
