@@ -45,6 +45,8 @@ class Connection {
   // Whether it has the device but gives it up soon, since its client has gone or goes.
   bool is_leaving() const;
   void look() { socket_.look(); }
+  // When the client that has the device has sent something; none has before its handshake is done.
+  Instant last_heard() const { return handshake_ ? Instant{} : transmission_->last_heard(); }
   // Ends it at once.
   void break_off() { is_over_ = true; }
 

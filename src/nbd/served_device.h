@@ -29,6 +29,7 @@ struct ServedDevice {
   Offer offer;
   ServerCounters counters{};
   LimitedLog log{};
+  LimitedLog request_log{};    // so that refused requests hide nothing else
   Connection* user = nullptr;  // the one that has opened the device
 };
 

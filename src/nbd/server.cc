@@ -80,6 +80,10 @@ void Server::give_turn(Connection& connection, Instant now, TurnBudget& budget) 
   if (!runs_in_memory([&] { connection.turn(now, budget); })) connection.break_off();
 }
 
+Instant Server::last_heard() const {
+  return served_.user == nullptr ? Instant{} : served_.user->last_heard();
+}
+
 void Server::look_at_socket() {
   if (served_.user != nullptr) served_.user->look();
 }

@@ -54,6 +54,8 @@ class Server {
   // For an owner whose event loop looks seldom: the next turn looks at the socket of the client
   // that has the device.
   void look_at_socket();
+  // When that client has sent something last, or soon before; the epoch: there is none.
+  Instant last_heard() const;
 
   std::size_t connections() const { return connections_.size(); }
   bool is_in_use() const { return served_.user != nullptr; }

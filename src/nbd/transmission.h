@@ -61,6 +61,7 @@ class Transmission final : public BlockClient {
   // We can be destroyed.
   bool is_over() const { return phase_ == Phase::kOver; }
   std::size_t requests() const { return table_.used(); }
+  Instant last_heard() const { return heard_; }
 
   // ---- Of the device ----
   void on_done(std::uint64_t tag, BlockResult result, std::unique_ptr<BlockBuffer> buffer) override;

@@ -125,9 +125,10 @@ void Transmission::count(Command command) {
 
 void Transmission::refuse(const Request& request, const Verdict& verdict) {
   served_.counters.refused_requests.add();
-  served_.log.info(now_, "nbd {}: a request was refused: {} (command {}, offset {}, length {})",
-                   served_.offer.name, verdict.message, static_cast<std::uint16_t>(request.command),
-                   request.offset, request.length);
+  served_.request_log.info(
+      now_, "nbd {}: a request was refused: {} (command {}, offset {}, length {})",
+      served_.offer.name, verdict.message, static_cast<std::uint16_t>(request.command),
+      request.offset, request.length);
   const Place place = table_.take(request);
   table_.at(place).error = verdict.error;
   table_.at(place).message = verdict.message;

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "guestmem/memory_failure.h"
+
 namespace paravane::fake {
 namespace {
 
@@ -73,6 +75,8 @@ MemoryDisk::MemoryDisk(Config config)
       pool_(config_.buffers * whole_pages(config_.geometry.most_bytes)) {
   insist_of_disk(whole_pages(config_.geometry.most_bytes) % config_.piece_bytes == 0,
                  "a buffer is not whole pieces");
+  static const bool is_handled = install_memory_failure_handler().has_value();
+  insist_of_disk(is_handled, "memory that fails would end the program");
   pool_.show(memory_);
   for (std::size_t i = 0; i < config_.buffers; ++i) free_.push_back(i);
 }
