@@ -56,13 +56,13 @@ std::optional<std::uint16_t> port_number(JsonReader& reader, const char* key) {
   return static_cast<std::uint16_t>(*number);
 }
 
-model::VmhbaSetting read_setting(JsonReader& reader) {
+model::VmhbaSetting read_vmhba_setting(JsonReader& reader) {
   return {.port_group = reader.text("port_group").value_or(""),
           .ipv4 = reader.text("ipv4").value_or(""),
           .gateway = reader.text("gateway").value_or("")};
 }
 
-model::SrpTarget read_target(JsonReader& reader) {
+model::SrpTarget read_srp_target(JsonReader& reader) {
   return {.vmhba = reader.need_text("vmhba"),
           .address = reader.need_text("address"),
           .service = word(reader, "service"),
@@ -77,7 +77,7 @@ Status finished(JsonReader& reader, bool ignores_unknown) {
 
 Result<model::VmhbaSetting> setting_from(const json& value, bool ignores_unknown) {
   JsonReader reader(value, "vmhba");
-  model::VmhbaSetting setting = read_setting(reader);
+  model::VmhbaSetting setting = read_vmhba_setting(reader);
   if (Status good = finished(reader, ignores_unknown); !good) return std::unexpected(good.error());
   if (Status good = model::check_vmhba_setting(setting); !good)
     return std::unexpected(good.error());
@@ -86,7 +86,7 @@ Result<model::VmhbaSetting> setting_from(const json& value, bool ignores_unknown
 
 Result<model::SrpTarget> target_from(const json& value, bool ignores_unknown) {
   JsonReader reader(value, "target");
-  model::SrpTarget target = read_target(reader);
+  model::SrpTarget target = read_srp_target(reader);
   if (Status good = finished(reader, ignores_unknown); !good) return std::unexpected(good.error());
   if (Status good = model::check_srp_target(target); !good) return std::unexpected(good.error());
   return target;
@@ -220,7 +220,7 @@ Result<model::Vmhba> vmhba_from_json(const json& value) {
                      .port = reader.need_u32("port"),
                      .port_guid = need_word(reader, "port_guid"),
                      .initiator = reader.need_text("initiator"),
-                     .setting = read_setting(reader),
+                     .setting = read_vmhba_setting(reader),
                      .is_up = reader.boolean("up").value_or(false),
                      .targets = reader.need_u32("targets"),
                      .counters = read_named_counts(reader, "counters", model::kMaxStorageCounters),
@@ -231,7 +231,7 @@ Result<model::Vmhba> vmhba_from_json(const json& value) {
 
 Result<model::SrpTargetStatus> srp_target_status_from_json(const json& value) {
   JsonReader reader(value, "target");
-  model::SrpTargetStatus status{.target = read_target(reader),
+  model::SrpTargetStatus status{.target = read_srp_target(reader),
                                 .number = reader.need_u32("number"),
                                 .is_named = reader.boolean("named").value_or(false),
                                 .description = reader.text("description").value_or(""),

@@ -99,7 +99,7 @@ std::string thin_status(const ScsiDevice& device) {
   return device.is_thin ? "yes" : "no";
 }
 
-std::string state_of(const LunPath& path) {
+std::string path_state(const LunPath& path) {
   return std::string(model::to_string(path.state));
 }
 
@@ -221,7 +221,7 @@ void add_ends(const LunPath& path, TextRecord& record) {
 
 void add_state(const LunPath& path, TextRecord& record) {
   record.fields.emplace_back("Plugin", std::string(kPlugin));
-  record.fields.emplace_back("State", state_of(path));
+  record.fields.emplace_back("State", path_state(path));
   record.fields.emplace_back("Transport", std::string("srp"));
 }
 
@@ -262,7 +262,7 @@ std::vector<TextRecord> nmp_path_records(const std::vector<LunPath>& paths,
   std::vector<TextRecord> records;
   for (const LunPath& path : paths) {
     TextRecord record = path_head(path, devices, format);
-    record.fields.emplace_back("Group State", state_of(path));
+    record.fields.emplace_back("Group State", path_state(path));
     const ScsiDevice* device = device_of_path(path, devices);
     const bool is_current = device != nullptr && device->working_path == path.name;
     record.fields.emplace_back(
@@ -299,7 +299,7 @@ std::string mpath_brief(const std::vector<ScsiDevice>& devices) {
     text += fmt::format("{} : {}\n", printable(device.name), printable(device.display_name));
     for (const LunPath& path : device.paths) {
       text += fmt::format("   {} LUN:{} state:{} srp Adapter: {}  Target: {}\n",
-                          printable(path.name), path.lun, state_of(path),
+                          printable(path.name), path.lun, path_state(path),
                           printable(path.adapter_identifier), printable(path.target_identifier));
     }
     text += '\n';
@@ -311,8 +311,8 @@ std::string mpath_compact(const std::vector<LunPath>& paths) {
   std::string text;
   for (const LunPath& path : paths) {
     text += fmt::format("{} state:{} {} {} 0 {} {} {} {} srp {} {}\n", printable(path.name),
-                        state_of(path), path.device.empty() ? "-" : printable(path.device),
-                        printable(path.vmhba), path.target, path.lun, kPlugin, state_of(path),
+                        path_state(path), path.device.empty() ? "-" : printable(path.device),
+                        printable(path.vmhba), path.target, path.lun, kPlugin, path_state(path),
                         printable(path.adapter_identifier), printable(path.target_identifier));
   }
   return text;

@@ -28,7 +28,7 @@ std::vector<model::CheckRow> check_our_side(const model::VmStatus& vm, api::ApiC
   std::optional<std::vector<model::ScsiDevice>> luns;
   if (model::has_luns(vm.spec)) {
     auto devices = client.list_scsi_devices();
-    luns = devices ? std::move(*devices) : std::vector<model::ScsiDevice>();
+    if (devices) luns = std::move(*devices);
   }
   if (starter == Starter::kUs)
     return vmm::check_start(vm, vmm::gather_start_facts(vm, "", std::move(luns)));
