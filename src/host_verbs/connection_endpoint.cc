@@ -66,7 +66,7 @@ Status ConnectionEndpoint::connect(const ConnectionPeer& peer, Instant now) {
   attributes.retry_count = peer.retry_count;
   attributes.rnr_retry = peer.rnr_retry;
   attributes.av.dgid = peer.gid;
-  attributes.av.sgid_index = ServiceAdapter::kGidIndex;
+  attributes.av.sgid_index = adapter_.gid_index(peer.gid);
   attributes.av.hop_limit = kConnectedHopLimit;
   Status moved = qp_->modify(attributes,
                              verbs::kAttrState | verbs::kAttrAddress | verbs::kAttrPathMtu |

@@ -104,7 +104,7 @@ bool DatagramEndpoint::send(const verbs::Gid& to, std::span<const std::byte, kMa
   request.remote_qpn = verbs::kGsiQpNumber;
   request.remote_qkey = kServiceQkey;
   request.av.dgid = to;
-  request.av.sgid_index = ServiceAdapter::kGidIndex;
+  request.av.sgid_index = adapter_.gid_index(to);
   request.av.hop_limit = kHopLimit;
   request.sges.count = 1;
   request.sges.entries[0] = {.addr = adapter_.memory().message(place).value,

@@ -6,6 +6,13 @@
 #include "guestmem/page_list.h"
 
 namespace paravane::host_verbs {
+namespace {
+
+// Indices of the two GIDs.
+constexpr std::uint8_t kVersion2 = 0;
+constexpr std::uint8_t kVersion1 = 1;
+
+}  // namespace
 
 Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
     verbs::AdapterId id, const Limits& limits, ServiceMemory& memory, TimerQueue& timers,
@@ -27,12 +34,18 @@ Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
   if (!key) return std::unexpected(key.error());
   made->local_key_ = *key;
   for (std::uint32_t index = 0; index < 2; ++index) {
-    const auto type = index == kGidIndex ? verbs::GidType::kRoceV2 : verbs::GidType::kRoceV1;
+    const auto type = index == kVersion2 ? verbs::GidType::kRoceV2 : verbs::GidType::kRoceV1;
     if (Status bound = made->adapter_->bind_gid(index, gid, type); !bound) {
       return std::unexpected(bound.error());
     }
   }
   return made;
+}
+
+std::uint8_t ServiceAdapter::gid_index(const verbs::Gid& peer) const {
+  const bool is_version1 =
+      !fabric_->find(peer, verbs::GidType::kRoceV2) && fabric_->find(peer, verbs::GidType::kRoceV1);
+  return is_version1 ? kVersion1 : kVersion2;
 }
 
 Result<std::uint32_t> ServiceAdapter::lend(std::uint32_t payload, std::uint32_t length,

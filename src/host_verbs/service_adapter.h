@@ -42,8 +42,9 @@ class ServiceAdapter {
   const verbs::Gid& gid() const { return gid_; }
   // Of memory by DMA address; never good for a peer.
   std::uint32_t local_key() const { return local_key_; }
-  // The index of its GID for a peer with that GID: each is there as RoCE v2 and v1.
-  static constexpr std::uint8_t kGidIndex = 0;
+  // The index of its GID towards a peer, which has the GID of RoCE v2 or of v1. A peer that has
+  // neither now gets the former.
+  std::uint8_t gid_index(const verbs::Gid& peer) const;
 
   // Lends the first `length` bytes of a payload to peers, until end_loan(). Returns the key.
   // `rights`: kAccessRemoteRead or kAccessRemoteWrite. Errors: as MemoryRegionTable::add_user().
