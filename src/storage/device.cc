@@ -1,0 +1,425 @@
+#include "storage/device.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "guestmem/payload.h"
+
+namespace paravane::storage {
+
+using nbd::BlockOperation;
+using nbd::BlockResult;
+
+// A place of the service's memory, for one request.
+class Device::Buffer final : public nbd::BlockBuffer {
+ public:
+  Buffer(std::shared_ptr<Device*> device, host_verbs::ServiceMemory& memory,
+         std::function<void()> freed, std::uint32_t place)
+      : device_(std::move(device)), memory_(memory), freed_(std::move(freed)), place_(place) {}
+  ~Buffer() override {
+    memory_.payloads().give_back(place_);
+    if (*device_ != nullptr) --(*device_)->buffers_;
+    freed_();
+  }
+  bool extents(std::uint32_t offset, std::uint32_t length, ExtentList& out) override {
+    return memory_.extents(place_, offset, length, out);
+  }
+  std::uint32_t place() const { return place_; }
+
+ private:
+  const std::shared_ptr<Device*> device_;  // which may be gone
+  host_verbs::ServiceMemory& memory_;
+  const std::function<void()> freed_;
+  const std::uint32_t place_;
+};
+
+Device::Device(UnitFacts facts, Surroundings surroundings)
+    : facts_(std::move(facts)),
+      surroundings_(std::move(surroundings)),
+      fence_([this] { surroundings_.wake(); }) {}
+
+Device::~Device() {
+  *self_ = nullptr;
+  surroundings_.timers.cancel(wait_timer_);
+  for (auto& [number, request] : requests_) surroundings_.timers.cancel(request.timer);
+}
+
+// ---- Paths ----
+
+void Device::add_path(UnitPath path, const UnitFacts& facts) {
+  if (facts.blocks != facts_.blocks || facts.block_bytes != facts_.block_bytes) {
+    // A device that is in use keeps its size: its user has read it.
+    if (client_ == nullptr && requests_.empty()) {
+      facts_ = facts;
+    } else {
+      path.tasks = nullptr;
+      path.problem = "the logical unit has another size there than the device";
+    }
+  }
+  const UnitPath* before = paths_.find(path.place);
+  const bool was_dead = before == nullptr || before->tasks == nullptr;
+  const std::string name = path.name;
+  const bool works = path.tasks != nullptr;
+  paths_.add(std::move(path));
+  if (was_dead && works) surroundings_.tell({.what = News::What::kPathBack, .path = name});
+  surroundings_.wake();
+}
+
+void Device::lose_path(const UnitPath::Place& place, const std::string& why) {
+  if (!paths_.lose(place, why)) return;
+  surroundings_.tell({.what = News::What::kPathDead, .path = paths_.find(place)->name, .why = why});
+  surroundings_.wake();
+}
+
+void Device::remove_path(const UnitPath::Place& place) {
+  if (paths_.remove(place)) surroundings_.wake();
+}
+
+std::string Device::problem() const {
+  if (paths_.best() == nullptr) {
+    return paths_.all().empty() ? "no path leads to it" : paths_.all().front().problem;
+  }
+  return fence_.problem();
+}
+
+// ---- nbd::BlockDevice ----
+
+nbd::Geometry Device::geometry() const {
+  return {.bytes = facts_.blocks * facts_.block_bytes,
+          .block_bytes = facts_.block_bytes,
+          .preferred_bytes = std::max(4096u, facts_.block_bytes),
+          .most_bytes = host_verbs::ServiceMemory::kPayloadBytes,
+          .is_read_only = facts_.is_read_only,
+          .has_write_cache = facts_.has_write_cache,
+          .can_trim = facts_.most_unmap_blocks > 0 && !facts_.is_read_only};
+}
+
+bool Device::open(nbd::BlockClient& client) {
+  if (client_ != nullptr) return false;
+  client_ = &client;
+  ++client_number_;
+  wants_room_ = false;
+  is_ready_ = false;
+  surroundings_.wake();
+  return true;
+}
+
+void Device::close(nbd::BlockClient& client) {
+  if (client_ != &client) return;
+  client_ = nullptr;
+  for (const std::uint64_t number : std::exchange(waiting_, {})) requests_.erase(number);
+  // Those that wait for a time are among them no more, either.
+  std::erase_if(requests_, [this](auto& entry) {
+    if (entry.second.timer == TimerId::kNone) return false;
+    surroundings_.timers.cancel(entry.second.timer);
+    return true;
+  });
+}
+
+std::unique_ptr<Device::Buffer> Device::take_place() {
+  const auto place = surroundings_.memory.payloads().take();
+  if (!place) return nullptr;
+  ++buffers_;
+  return std::make_unique<Buffer>(self_, surroundings_.memory, surroundings_.memory_freed, *place);
+}
+
+std::unique_ptr<nbd::BlockBuffer> Device::take_buffer([[maybe_unused]] std::uint32_t length) {
+  assert(length <= host_verbs::ServiceMemory::kPayloadBytes);
+  auto buffer = buffers_ < kMostBuffers ? take_place() : nullptr;
+  if (buffer == nullptr) wants_room_ = true;
+  return buffer;
+}
+
+void Device::on_memory() {
+  if (wants_room_ && buffers_ < kMostBuffers) has_room_ = true;
+  if (has_room_ || !waiting_.empty()) surroundings_.wake();
+}
+
+void Device::submit(std::uint64_t tag, nbd::BlockRequest block) {
+  assert(client_ != nullptr && is_ready_);
+  const std::uint64_t number = next_number_++;
+  requests_.emplace(number,
+                    Request{.tag = tag, .client = client_number_, .block = std::move(block)});
+  waiting_.insert(number);
+  surroundings_.wake();
+}
+
+// ---- Work ----
+
+void Device::pump(Instant now) {
+  take_results(now);
+  take_path(now);
+  send_waiting(now);
+  give_up_in_time(now);
+  tell_client(now);
+}
+
+void Device::take_results(Instant now) {
+  while (!results_.empty()) {
+    const Result one = std::move(results_.front());
+    results_.pop_front();
+    const auto request = requests_.find(one.number);
+    assert(request != requests_.end() && under_way_ > 0);
+    --under_way_;
+    judge(request, one.result, now);
+  }
+}
+
+bool Device::may_have_changed_unit(const Request& request) const {
+  return request.block.operation == BlockOperation::kWrite ||
+         request.block.operation == BlockOperation::kTrim;
+}
+
+void Device::judge(Requests::iterator request, const TaskResult& result, Instant now) {
+  switch (result.kind) {
+    case TaskResult::Kind::kGood: return advance(request, result);
+    case TaskResult::Kind::kSense: return judge_sense(request, result, now);
+    case TaskResult::Kind::kBusy: return send_later(request, now);
+    case TaskResult::Kind::kAborted: return send_again(request);
+    case TaskResult::Kind::kConflict:
+    case TaskResult::Kind::kOther: return finish(request, BlockResult::kIo);
+    case TaskResult::Kind::kLost:
+      if (may_have_changed_unit(request->second)) fence_.close();
+      counters_.moved.add();
+      if (request->second.client != client_number_ || client_ == nullptr) {
+        return finish(request, BlockResult::kIo);
+      }
+      waiting_.insert(request->first);
+      return;
+  }
+}
+
+void Device::judge_sense(Requests::iterator request, const TaskResult& result, Instant now) {
+  const UnitPath* path = paths_.working();
+  switch (result.sense.meaning()) {
+    case scsi::Meaning::kDone: return advance(request, result);
+    case scsi::Meaning::kReportedLunsChanged:
+    case scsi::Meaning::kCapacityChanged:
+      if (path != nullptr) surroundings_.look_again(path->place);
+      return send_again(request);
+    case scsi::Meaning::kRetryAtOnce: return send_again(request);
+    case scsi::Meaning::kRetryLater: return send_later(request, now);
+    case scsi::Meaning::kLunGone:
+      if (path != nullptr) {
+        surroundings_.look_again(path->place);
+        lose_path(path->place, result.sense.sentence());
+      }
+      waiting_.insert(request->first);
+      return;
+    case scsi::Meaning::kWriteProtected: return finish(request, BlockResult::kNotPermitted);
+    case scsi::Meaning::kSpace: return finish(request, BlockResult::kNoSpace);
+    case scsi::Meaning::kUnsupported:
+      return finish(request, request->second.block.operation == BlockOperation::kTrim
+                                 ? BlockResult::kNotSupported
+                                 : BlockResult::kIo);
+    case scsi::Meaning::kReservationConflict:
+    case scsi::Meaning::kMediumError:
+    case scsi::Meaning::kOutOfRange:
+    case scsi::Meaning::kEarlierFailed:
+    case scsi::Meaning::kFatal: return finish(request, BlockResult::kIo);
+  }
+}
+
+// A command was carried out.
+void Device::advance(Requests::iterator request, const TaskResult& result) {
+  Request& one = request->second;
+  if (result.missing > 0) return finish(request, BlockResult::kIo);
+  one.done += one.piece;
+  one.list.reset();
+  one.retries = 0;
+  one.busy_until = kNever;
+  if (one.done >= one.block.length) return finish(request, BlockResult::kDone);
+  if (one.client != client_number_ || client_ == nullptr) return finish(request, BlockResult::kIo);
+  waiting_.insert(request->first);
+}
+
+void Device::send_again(Requests::iterator request) {
+  if (++request->second.retries > kMostRetries) return finish(request, BlockResult::kIo);
+  counters_.retried.add();
+  waiting_.insert(request->first);
+}
+
+void Device::send_later(Requests::iterator request, Instant now) {
+  Request& one = request->second;
+  if (one.busy_until == kNever) one.busy_until = now + kMostBusy;
+  if (now >= one.busy_until) return finish(request, BlockResult::kIo);
+  counters_.retried.add();
+  one.timer = surroundings_.timers.set(now + kBusyPause, [this, number = request->first](Instant) {
+    requests_.at(number).timer = TimerId::kNone;
+    waiting_.insert(number);
+    surroundings_.wake();
+  });
+}
+
+// The path that commands take, which changes only while none is under way on another.
+void Device::take_path(Instant now) {
+  const UnitPath* present = paths_.working();
+  const UnitPath* best = paths_.best();
+  if (best == nullptr) {
+    if (no_path_since_ != kNever) return;
+    no_path_since_ = now;
+    if (!waiting_.empty() || client_ != nullptr) {
+      surroundings_.tell({.what = News::What::kNoPath});
+    }
+    return;
+  }
+  no_path_since_ = kNever;
+  has_given_up_ = false;
+  if (present == best || under_way_ > 0) return;
+  paths_.choose();
+  if (!std::exchange(had_path_, true)) return;
+  counters_.failovers.add();
+  surroundings_.tell({.what = News::What::kFailover, .path = best->name});
+}
+
+void Device::send_waiting(Instant now) {
+  const UnitPath* path = paths_.working();
+  // What waits for the preferred path waits until all is over on the present one.
+  if (path == nullptr || path != paths_.best() || waiting_.empty()) return;
+  if (!fence_.is_open()) {
+    if (under_way_ == 0) fence_.run(*path, now);
+    wake_at(fence_.next_look(), now);
+    if (!fence_.is_open()) return;
+  }
+  while (!waiting_.empty()) {
+    const std::uint64_t number = *waiting_.begin();
+    if (!send(number, requests_.at(number), *path)) return;
+    waiting_.erase(number);
+  }
+}
+
+bool Device::send(std::uint64_t number, Request& request, const UnitPath& path) {
+  if (request.block.operation == BlockOperation::kFlush && !facts_.has_write_cache) {
+    request.piece = 0;
+    ++under_way_;
+    results_.push_back({.number = number});
+    surroundings_.wake();
+    return true;
+  }
+  Task task{.lun = path.lun};
+  if (!make_task(request, task)) return false;
+  ++under_way_;
+  path.tasks->execute(task, [self = self_, number](const TaskResult& result) {
+    if (*self == nullptr) return;
+    (*self)->results_.push_back({.number = number, .result = result});
+    (*self)->surroundings_.wake();
+  });
+  return true;
+}
+
+bool Device::make_task(Request& request, Task& task) {
+  const std::uint32_t block = facts_.block_bytes;
+  const std::uint32_t left = request.block.length - request.done;
+  const std::uint64_t first = (request.block.offset + request.done) / block;
+  const auto piece_of = [&](std::uint32_t most_blocks) {
+    return most_blocks == 0 ? left / block : std::min(left / block, most_blocks);
+  };
+  switch (request.block.operation) {
+    case BlockOperation::kRead:
+    case BlockOperation::kWrite: {
+      const scsi::BlockRange range{.block = first, .blocks = piece_of(facts_.most_transfer_blocks)};
+      request.piece = range.blocks * block;
+      task.request = request.block.operation == BlockOperation::kRead
+                         ? scsi::read(range, block)
+                         : scsi::write(range, block,
+                                       request.block.force_unit_access && facts_.has_write_cache
+                                           ? scsi::Durability::kOnMedium
+                                           : scsi::Durability::kCached);
+      task.payload = static_cast<Buffer&>(*request.block.buffer).place();
+      task.offset = request.done;
+      return true;
+    }
+    case BlockOperation::kFlush:
+      request.piece = 0;
+      task.request = scsi::synchronize_cache();
+      return true;
+    case BlockOperation::kTrim: {
+      auto list = take_place();
+      if (list == nullptr) return false;
+      const scsi::BlockRange range{.block = first, .blocks = piece_of(facts_.most_unmap_blocks)};
+      request.piece = range.blocks * block;
+      task.request = scsi::unmap(1);
+      std::array<std::byte, scsi::unmap_list_bytes(1)> bytes{};
+      scsi::write_unmap_list(std::span(&range, 1), bytes);
+      ExtentList extents;
+      if (!list->extents(0, bytes.size(), extents) || !scatter_payload(bytes, extents)) {
+        return false;
+      }
+      task.payload = list->place();
+      request.list = std::move(list);
+      return true;
+    }
+    case BlockOperation::kWriteZeroes: break;  // not offered
+  }
+  assert(false);
+  return false;
+}
+
+void Device::give_up_in_time(Instant now) {
+  if (no_path_since_ == kNever) return;
+  if (!has_given_up_ && now < no_path_since_ + kPathWait) {
+    if (!waiting_.empty()) wake_at(no_path_since_ + kPathWait, now);
+    return;
+  }
+  has_given_up_ = true;
+  fail_waiting();
+}
+
+void Device::fail_waiting() {
+  for (const std::uint64_t number : std::exchange(waiting_, {})) {
+    finish(requests_.find(number), BlockResult::kIo);
+  }
+}
+
+void Device::count_done(const Request& request) {
+  switch (request.block.operation) {
+    case BlockOperation::kRead:
+      counters_.reads.add();
+      counters_.read_bytes.add(request.block.length);
+      return;
+    case BlockOperation::kWrite:
+      counters_.writes.add();
+      counters_.written_bytes.add(request.block.length);
+      return;
+    case BlockOperation::kFlush: counters_.flushes.add(); return;
+    case BlockOperation::kTrim: counters_.trims.add(); return;
+    case BlockOperation::kWriteZeroes: return;
+  }
+}
+
+void Device::finish(Requests::iterator request, BlockResult result) {
+  Request done = std::move(request->second);
+  requests_.erase(request);
+  if (result == BlockResult::kDone) {
+    count_done(done);
+  } else {
+    counters_.failed.add();
+  }
+  if (client_ == nullptr || done.client != client_number_) return;
+  client_->on_done(done.tag, result, std::move(done.block.buffer));
+}
+
+void Device::tell_client(Instant /*now*/) {
+  if (client_ == nullptr) return;
+  if (!is_ready_ && requests_.empty()) {
+    is_ready_ = true;
+    client_->on_ready();
+  }
+  if (client_ != nullptr && is_ready_ && std::exchange(has_room_, false)) {
+    wants_room_ = false;
+    client_->on_room();
+  }
+}
+
+void Device::wake_at(Instant due, Instant now) {
+  if (due == kNever) return;
+  surroundings_.timers.cancel(wait_timer_);
+  wait_timer_ = surroundings_.timers.set(std::max(due, now), [this](Instant) {
+    wait_timer_ = TimerId::kNone;
+    surroundings_.wake();
+  });
+}
+
+}  // namespace paravane::storage

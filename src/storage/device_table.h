@@ -1,0 +1,102 @@
+// DeviceTable holds the devices that scans have found, each with its paths and with the socket at
+// which it is served.
+//
+// A device stays when its last path is dead, so its user can wait for a path to come back. It goes
+// when its last path is removed and no client has it.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/limited_log.h"
+#include "base/timers.h"
+#include "base/turn_clock.h"
+#include "host_verbs/service_memory.h"
+#include "storage/device.h"
+#include "storage/served_device.h"
+#include "storage/unit_facts.h"
+#include "storage/unit_path.h"
+
+namespace paravane::storage {
+
+class DeviceTable {
+ public:
+  struct DeviceNews {
+    std::string device{};
+    Device::News news{};
+  };
+  // All outlive it.
+  struct Surroundings {
+    host_verbs::ServiceMemory& memory;
+    TimerQueue& timers;
+    EventLoop& loop;
+    const TurnClock& clock;
+    SocketPlace sockets{};
+    std::function<void()> wake;
+    std::function<void(const UnitPath::Place&)> look_again;
+    std::function<void(const DeviceNews&)> tell;
+  };
+  explicit DeviceTable(Surroundings surroundings);
+  ~DeviceTable();
+  DeviceTable(const DeviceTable&) = delete;
+  DeviceTable& operator=(const DeviceTable&) = delete;
+
+  // All logical units that a target has now.
+  struct Found {
+    std::uint32_t vmhba = 0;
+    std::uint32_t target = 0;
+    std::string vmhba_name{};
+    TaskPath* tasks = nullptr;
+  };
+  void set_units(const Found& found, const std::vector<UnitFacts>& units);
+  // Its paths are dead.
+  void lose_target(std::uint32_t vmhba, std::uint32_t target, const std::string& why);
+  // Its paths are forgotten.
+  void remove_target(std::uint32_t vmhba, std::uint32_t target);
+
+  // Serves and moves on what there is to do.
+  bool has_work() const;
+  Instant next_look();
+  void pump(Instant now);
+  // Reads and answers clients.
+  void serve(Instant now, nbd::TurnBudget& budget);
+  // The loop has run: clients may have come.
+  void look_at_clients();
+
+  // By name.
+  const std::map<std::string, std::unique_ptr<ServedDevice>>& devices() const { return devices_; }
+  // Logical units that are no devices, with the reason.
+  struct Refused {
+    std::string vmhba{};
+    std::uint32_t target = 0;
+    std::uint32_t vmhba_number = 0;
+    UnitFacts facts{};
+  };
+  const std::vector<Refused>& refused() const { return refused_; }
+
+ private:
+  ServedDevice* device_of(const UnitFacts& facts);
+  void wake(const std::string& name);
+  void on_memory();
+  void drop_unused();
+
+  const Surroundings surroundings_;
+  std::map<std::string, std::unique_ptr<ServedDevice>> devices_;
+  std::vector<Refused> refused_;
+  std::set<std::string> woken_;
+  std::vector<ServedDevice*> with_clients_;
+  bool memory_freed_ = false;
+  LimitedLog log_;
+};
+
+}  // namespace paravane::storage

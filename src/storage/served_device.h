@@ -1,0 +1,54 @@
+// ServedDevice: a device and the socket at which it is served by NBD.
+//
+// The socket is a file of the daemon's, named for the device. It is there while the device is.
+//
+// Worker thread only.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/result.h"
+#include "base/socket_access.h"
+#include "base/turn_clock.h"
+#include "nbd/server.h"
+#include "storage/device.h"
+
+namespace paravane::storage {
+
+// Where sockets are made, and which programs may use them.
+struct SocketPlace {
+  std::filesystem::path directory{};
+  SocketAccess access{};
+};
+
+class ServedDevice {
+ public:
+  ServedDevice(UnitFacts facts, Device::Surroundings surroundings);
+  ~ServedDevice();
+  ServedDevice(const ServedDevice&) = delete;
+  ServedDevice& operator=(const ServedDevice&) = delete;
+
+  // Makes the socket, and listens. All outlive it. Errors: as listen_at(), Server::open().
+  Status serve(const SocketPlace& place, EventLoop& loop, const TurnClock& clock);
+
+  Device& device() { return device_; }
+  const Device& device() const { return device_; }
+  // nullptr: it is not served.
+  nbd::Server* server() { return server_.get(); }
+  const nbd::Server* server() const { return server_.get(); }
+  const std::filesystem::path& socket() const { return socket_; }
+  // Why it is not served; empty: it is.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  Device device_;
+  std::filesystem::path socket_;
+  std::unique_ptr<nbd::Server> server_;
+  std::string problem_ = "its socket has not been made";
+};
+
+}  // namespace paravane::storage

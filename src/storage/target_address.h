@@ -1,0 +1,26 @@
+// TargetAddress: where a vmhba logs in, and how. A plain value; any thread.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "srp/port_id.h"
+#include "verbs/types.h"
+
+namespace paravane::storage {
+
+struct TargetAddress {
+  verbs::Gid gid;
+  // By InfiniBand's connection manager: the service ID. By RDMA's: that of the port.
+  std::uint64_t service = 0;
+  bool is_by_rdma = false;
+  std::uint64_t id_ext = 0;
+  std::uint64_t ioc_guid = 0;
+  std::uint16_t io_class = 0x0100;  // SRP revision 16a
+
+  srp::PortId port_id() const { return srp::target_port_id(id_ext, ioc_guid, io_class); }
+  friend auto operator<=>(const TargetAddress&, const TargetAddress&) = default;
+};
+
+}  // namespace paravane::storage

@@ -1,0 +1,358 @@
+#include "storage/vmhba.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+
+#include "wire/infiniband/mad.h"
+
+namespace paravane::storage {
+namespace {
+
+// After GIDs of the network have changed.
+constexpr Duration kFirstLook = std::chrono::seconds(1);
+constexpr Duration kSecondLook = std::chrono::seconds(6);
+constexpr Duration kThirdLook = std::chrono::seconds(20);
+constexpr std::size_t kMostDatagrams = 32;  // of a turn
+
+// The first vmhba of a port has the port's GUID; others differ in the highest digit, which leaves
+// the bit of locally administered GUIDs alone.
+std::uint64_t guid_of(const VmhbaOrder& order) {
+  return order.port_guid ^ (std::uint64_t{order.index} << 60);
+}
+
+verbs::Gid gid_of(const VmhbaOrder& order) {
+  verbs::Gid gid;
+  gid.raw[0] = 0xFE;
+  gid.raw[1] = 0x80;
+  const std::uint64_t guid = guid_of(order);
+  for (std::size_t i = 0; i < 8; ++i) {
+    gid.raw[8 + i] = static_cast<std::uint8_t>(guid >> (56 - 8 * i));
+  }
+  return gid;
+}
+
+// What a kernel makes of a link-local address that it takes for the EUI-64 of a MAC.
+fabric::MacAddress mac_of(const verbs::Gid& gid) {
+  return {static_cast<std::uint8_t>(gid.raw[8] ^ 2),
+          gid.raw[9],
+          gid.raw[10],
+          gid.raw[13],
+          gid.raw[14],
+          gid.raw[15]};
+}
+
+bool is_link_local(const verbs::Gid& gid) {
+  return gid.raw[0] == 0xFE && (gid.raw[1] & 0xC0) == 0x80;
+}
+
+std::uint64_t random_number() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32) | random();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Vmhba>> Vmhba::make(const VmhbaOrder& order, worker::PortTable& ports,
+                                           host_verbs::ServiceMemory& memory, TimerQueue& timers,
+                                           Listener listener, Instant now) {
+  std::unique_ptr<Vmhba> made(new Vmhba(order, ports, timers, std::move(listener)));
+  if (Status begun = made->begin(memory, now); !begun) return std::unexpected(begun.error());
+  return made;
+}
+
+Vmhba::Vmhba(VmhbaOrder order, worker::PortTable& ports, TimerQueue& timers, Listener listener)
+    : order_(std::move(order)), ports_(ports), timers_(timers), listener_(std::move(listener)) {}
+
+Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
+  const verbs::Gid gid = gid_of(order_);
+  auto place = ports_.join_service({.vm = order_.name}, mac_of(gid), order_.segment);
+  if (!place) return std::unexpected(place.error());
+  id_ = place->id;
+  auto adapter =
+      host_verbs::ServiceAdapter::make(id_, {}, memory, timers_, std::move(place->fabric), gid);
+  if (!adapter) {
+    ports_.forget_service(id_);
+    return std::unexpected(adapter.error());
+  }
+  adapter_ = std::move(*adapter);
+  ports_.attach_service(adapter_->adapter());
+  is_attached_ = true;
+  auto datagrams = host_verbs::DatagramEndpoint::make(*adapter_, now);
+  if (!datagrams) return std::unexpected(datagrams.error());
+  datagrams_ = std::move(*datagrams);
+  connection::DatagramPort& port = *this;
+  connection::ConnectionListener& listener = *this;
+  connection::DiscoveryListener& search = *this;
+  connections_ =
+      std::make_unique<connection::CommunicationManager>(port, listener, random_number());
+  discovery_ = std::make_unique<connection::DeviceDiscovery>(port, search, random_number());
+  ports_.directory().set_link(id_, order_.is_up);
+  if (order_.is_up) begin_up(now);
+  return {};
+}
+
+Vmhba::~Vmhba() {
+  if (adapter_ == nullptr) return;
+  targets_.clear();
+  discovery_.reset();
+  connections_.reset();
+  datagrams_.reset();
+  if (is_attached_) ports_.detach_service(adapter_->adapter());
+  adapter_.reset();
+  ports_.forget_service(id_);
+}
+
+srp::PortId Vmhba::initiator() const {
+  srp::PortId id{};
+  std::ranges::copy(adapter_->gid().raw, id.begin());
+  return id;
+}
+
+bool Vmhba::can_change_to(const VmhbaOrder& order) const {
+  return order.name == order_.name && order.port_guid == order_.port_guid &&
+         order.index == order_.index && order.segment == order_.segment;
+}
+
+void Vmhba::change(const VmhbaOrder& order, Instant now) {
+  const bool was_up = order_.is_up;
+  order_ = order;
+  ports_.directory().set_link(id_, order_.is_up);
+  if (was_up && !order_.is_up) end_up(now);
+  if (!was_up && order_.is_up) {
+    begin_up(now);
+  } else {
+    take_named(now);
+  }
+  is_woken_ = true;
+  listener_.wake();
+}
+
+void Vmhba::begin_up(Instant now) {
+  take_named(now);
+  for (auto& [number, target] : targets_) target->set_link(true, now);
+  network_epoch_ = ports_.directory().epoch();
+  begin_discovery(now);
+  discoveries_ = {now + kThirdLook, now + kSecondLook, now + kFirstLook};
+  is_woken_ = true;
+}
+
+void Vmhba::end_up(Instant now) {
+  discoveries_.clear();
+  discovery_->stop();
+  for (auto& [number, target] : targets_) target->set_link(false, now);
+}
+
+// ---- Targets ----
+
+void Vmhba::take_named(Instant now) {
+  for (auto known = targets_.begin(); known != targets_.end();) {
+    Target& target = *known->second;
+    const bool is_named =
+        std::ranges::find(order_.named, target.facts().address) != order_.named.end();
+    // One that was named, and is not any more, stays if it was found as well.
+    if (is_named || !target.facts().is_named || !target.facts().description.empty()) {
+      target.set_named(is_named);
+      ++known;
+      continue;
+    }
+    target.set_link(false, now);
+    listener_.target_gone(*this, known->first);
+    known = targets_.erase(known);
+  }
+  for (const TargetAddress& address : order_.named) add_target(address, "", /*is_named=*/true);
+}
+
+bool Vmhba::add_target(const TargetAddress& address, const std::string& description,
+                       bool is_named) {
+  for (auto& [number, target] : targets_) {
+    if (target->facts().address != address) continue;
+    if (!description.empty()) target->describe(description);
+    if (is_named) target->set_named(true);
+    return true;
+  }
+  if (targets_.size() >= order_.most_targets) {
+    problem_ = fmt::format(
+        "more targets than max_srp_targets={} allows: the others are left out; raise it with: "
+        "paravane infiniband module set ib_srp max_srp_targets=N, then: paravane infiniband "
+        "restart",
+        order_.most_targets);
+    return false;
+  }
+  const std::uint32_t number = next_target_++;
+  targets_.emplace(
+      number, std::make_unique<Target>(
+                  Target::Facts{.number = number,
+                                .address = address,
+                                .description = description,
+                                .is_named = is_named},
+                  TargetLogin::Surroundings{.adapter = *adapter_,
+                                            .connections = *connections_,
+                                            .timers = timers_,
+                                            .local_guid = guid_of(order_),
+                                            .initiator = initiator(),
+                                            .wake =
+                                                [this] {
+                                                  is_woken_ = true;
+                                                  listener_.wake();
+                                                },
+                                            .look_again = {}},
+                  [] { return static_cast<std::uint32_t>(random_number() & 0xFF'FFFF); },
+                  Target::Listener{.units_found =
+                                       [this](Target& target, const std::vector<UnitFacts>& units) {
+                                         listener_.units_found(*this, target, units);
+                                       },
+                                   .units_lost =
+                                       [this](Target& target, const std::string& why) {
+                                         listener_.units_lost(*this, target, why);
+                                       }}));
+  is_woken_ = true;
+  return true;
+}
+
+void Vmhba::on_service(const connection::SrpService& service) {
+  verbs::Gid gid;
+  gid.raw = service.gid;
+  problem_.clear();
+  add_target({.gid = gid,
+              .service = service.service,
+              .id_ext = service.id_extension,
+              .ioc_guid = service.controller_guid,
+              .io_class = service.io_class},
+             service.controller, /*is_named=*/false);
+}
+
+void Vmhba::rescan(Instant now) {
+  if (!order_.is_up) return;
+  begin_discovery(now);
+  for (auto& [number, target] : targets_) target->look_again(now);
+  is_woken_ = true;
+  listener_.wake();
+}
+
+void Vmhba::look_again(std::uint32_t target, Instant now) {
+  const auto found = targets_.find(target);
+  if (found != targets_.end()) found->second->look_again(now);
+}
+
+bool Vmhba::is_scanning() const {
+  const auto is_looking = [](const auto& entry) {
+    const Target& target = *entry.second;
+    return target.is_looking() && target.state() == model::TargetState::kLoggedIn;
+  };
+  return discovery_->is_running() || std::ranges::any_of(targets_, is_looking);
+}
+
+void Vmhba::begin_discovery(Instant now) {
+  std::vector<wire::infiniband::Gid> gids;
+  for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
+    for (const verbs::Gid& gid : ports_.directory().gids_in(order_.segment, type)) {
+      if (is_link_local(gid) && gid != adapter_->gid() &&
+          gids.size() < connection::DeviceDiscovery::kMostUnits) {
+        gids.push_back(gid.raw);
+      }
+    }
+  }
+  [[maybe_unused]] const Status begun = discovery_->start(gids, now);
+}
+
+void Vmhba::look_at_network(Instant now) {
+  if (!order_.is_up) return;
+  if (const std::uint64_t epoch = ports_.directory().epoch(); epoch != network_epoch_) {
+    network_epoch_ = epoch;
+    discoveries_ = {now + kThirdLook, now + kSecondLook, now + kFirstLook};
+  }
+  if (discoveries_.empty() || now < discoveries_.back() || discovery_->is_running()) return;
+  discoveries_.pop_back();
+  begin_discovery(now);
+}
+
+// ---- Work ----
+
+bool Vmhba::has_work() const {
+  return is_woken_ || adapter_->adapter().has_work() || datagrams_->has_work() ||
+         std::ranges::any_of(targets_, [](const auto& entry) {
+           const TargetLogin* login = entry.second->login();
+           return login != nullptr && login->has_messages();
+         });
+}
+
+Instant Vmhba::next_look() {
+  Instant next = std::min(connections_->next_deadline(), discovery_->next_deadline());
+  if (!order_.is_up) return next;
+  if (ports_.directory().epoch() != network_epoch_) return Instant::min();
+  if (!discoveries_.empty()) next = std::min(next, discoveries_.back());
+  return next;
+}
+
+void Vmhba::pump(Instant now, verbs::Budget& budget) {
+  now_ = now;
+  is_woken_ = false;
+  adapter_->adapter().run(now, budget);
+  datagrams_->deliver(kMostDatagrams, [&](const verbs::Gid& from,
+                                          std::span<const std::byte, host_verbs::kMadBytes> mad) {
+    const auto header = wire::infiniband::part_of<wire::infiniband::MadHeader>(mad, 0);
+    if (header.management_class == wire::infiniband::management_class::kCommunication) {
+      connections_->receive(from.raw, mad, now);
+    } else if (header.management_class == wire::infiniband::management_class::kDeviceManagement &&
+               wire::infiniband::is_response(header.method)) {
+      // A question is another initiator's, which looks for targets as we do.
+      discovery_->receive(from.raw, mad, now);
+    }
+  });
+  if (connections_->next_deadline() <= now) connections_->advance(now);
+  if (discovery_->next_deadline() <= now) discovery_->advance(now);
+  look_at_network(now);
+  for (auto& [number, target] : targets_) target->pump(now);
+  adapter_->adapter().run(now, budget);
+}
+
+std::map<std::string, std::uint64_t> Vmhba::counters() const {
+  std::map<std::string, std::uint64_t> all;
+  const std::array<const CounterSet*, 4> sets{
+      &datagrams_->counters().set, &connections_->counters().set, &discovery_->counters().set,
+      &adapter_->adapter().counters().set};
+  for (const CounterSet* set : sets) {
+    for (const Counter* counter : set->all()) {
+      if (counter->value() > 0) all.emplace(counter->name(), counter->value());
+    }
+  }
+  return all;
+}
+
+// ---- Datagrams and connections ----
+
+bool Vmhba::send(const wire::infiniband::Gid& to,
+                 std::span<const std::byte, wire::infiniband::kMadBytes> mad) {
+  verbs::Gid gid;
+  gid.raw = to;
+  return datagrams_->send(gid, mad);
+}
+
+Target* Vmhba::find(connection::ConnectionId id) {
+  for (auto& [number, target] : targets_) {
+    if (target->login() != nullptr && target->login()->connection() == id) return target.get();
+  }
+  return nullptr;
+}
+
+void Vmhba::on_reply(connection::ConnectionId id, const connection::Reply& reply) {
+  if (Target* target = find(id)) target->login()->on_reply(reply, now_);
+}
+
+void Vmhba::on_rejected(connection::ConnectionId id, const connection::Rejection& rejection) {
+  if (Target* target = find(id)) target->login()->on_rejected(rejection);
+}
+
+void Vmhba::on_timed_out(connection::ConnectionId id) {
+  if (Target* target = find(id)) target->login()->on_timed_out();
+}
+
+void Vmhba::on_disconnected(connection::ConnectionId id, connection::Ending /*ending*/) {
+  if (Target* target = find(id)) target->login()->on_disconnected(now_);
+}
+
+}  // namespace paravane::storage
