@@ -422,6 +422,10 @@ model::ApiResult<void> ApiClient::rescan(const std::optional<std::string>& vmhba
   return {};
 }
 
+model::ApiResult<bool> ApiClient::is_scanning(const std::optional<std::string>& /*vmhba*/) {
+  return parse(call("GET", kRescanPath), rescan_status_from_json);
+}
+
 model::ApiResult<std::vector<model::SrpTargetStatus>> ApiClient::list_srp_targets() {
   return parse(call("GET", kSrpTargetsPath), srp_target_list_from_json);
 }

@@ -96,6 +96,8 @@ class ApiClient final : public model::Management, public model::ClusterManagemen
   model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
                                            const model::VmhbaSetting& setting) override;
   model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override;
+  // Of any vmhba, whichever is named.
+  model::ApiResult<bool> is_scanning(const std::optional<std::string>& vmhba) override;
   model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override;
   model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override;
   model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,

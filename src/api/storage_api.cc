@@ -53,6 +53,11 @@ ApiResponse one_srp_target(model::StorageManagement& management, const ApiReques
 }
 
 ApiResponse rescan(model::StorageManagement& management, const ApiRequest& request) {
+  if (request.method == "GET") {
+    const auto goes_on = management.is_scanning(std::nullopt);
+    if (!goes_on) return error_response(goes_on.error());
+    return respond(200, rescan_status_to_json(*goes_on));
+  }
   if (request.method != "POST") return method_not_allowed(request);
   const auto what = read_body(request, rescan_request_from_json);
   if (!what) return invalid(what.error().message);

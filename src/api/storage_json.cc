@@ -290,4 +290,15 @@ Result<model::ScsiDevice> scsi_device_from_json(const json& value) {
   return device;
 }
 
+nlohmann::json rescan_status_to_json(bool is_running) {
+  return {{"is_running", is_running}};
+}
+
+Result<bool> rescan_status_from_json(const nlohmann::json& value) {
+  JsonReader reader(value, "rescan");
+  const bool is_running = reader.boolean("is_running").value_or(false);
+  if (Status good = reader.finish_ignoring_unknown(); !good) return std::unexpected(good.error());
+  return is_running;
+}
+
 }  // namespace paravane::api

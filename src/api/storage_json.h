@@ -31,6 +31,8 @@ struct RescanRequest {
   friend bool operator==(const RescanRequest&, const RescanRequest&) = default;
 };
 nlohmann::json to_json(const RescanRequest& request);
+// Whether a scan goes on: {"is_running": true}.
+nlohmann::json rescan_status_to_json(bool is_running);
 
 // Parses a request. Refuses unknown keys and invalid values. Errors: kInvalidArgument.
 Result<model::VmhbaSetting> vmhba_setting_from_json(const nlohmann::json& value);
@@ -53,6 +55,7 @@ Result<model::VmhbaSetting> kept_vmhba_setting_from_json(const nlohmann::json& v
 Result<model::SrpTarget> kept_srp_target_from_json(const nlohmann::json& value);
 
 // Parses a response. Errors: kInvalidArgument.
+Result<bool> rescan_status_from_json(const nlohmann::json& value);
 Result<model::Vmhba> vmhba_from_json(const nlohmann::json& value);
 Result<model::SrpTargetStatus> srp_target_status_from_json(const nlohmann::json& value);
 Result<model::LunPath> lun_path_from_json(const nlohmann::json& value);

@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/nearest_name.h"
@@ -21,6 +23,10 @@ using model::LunPath;
 using model::ScsiDevice;
 
 namespace {
+
+// How long a rescan is waited for, which goes on without us.
+constexpr std::chrono::milliseconds kScanLook{100};
+constexpr unsigned kMostScanLooks = 100;
 
 std::vector<std::string> device_names(const std::vector<ScsiDevice>& devices) {
   std::vector<std::string> names;
@@ -91,8 +97,16 @@ ExitStatus rescan_vmhbas(const std::optional<std::string>& vmhba, const Context&
                           "List the storage adapters with: paravane storage core adapter list");
   }
   api::ApiClient client = context.client();
-  const auto scanned = client.rescan(vmhba);
-  return scanned ? ExitStatus::kOk : report(scanned.error(), client);
+  if (const auto begun = client.rescan(vmhba); !begun) return report(begun.error(), client);
+  for (unsigned looks = 0; looks < kMostScanLooks; ++looks) {
+    const auto goes_on = client.is_scanning(vmhba);
+    if (!goes_on) return report(goes_on.error(), client);
+    if (!*goes_on) return ExitStatus::kOk;
+    std::this_thread::sleep_for(kScanLook);
+  }
+  fmt::print(stderr,
+             "paravane: the rescan still runs: some targets answer slowly, or not at all\n");
+  return ExitStatus::kOk;
 }
 
 ExitStatus list_storage_adapters(const Context& context) {

@@ -21,9 +21,11 @@ class StorageManagement {
   // Its targets are logged in anew. REQUIRES: check_vmhba_setting(). Errors: kNotFound (vmhba, port
   // group), kInvalidRequest (an address without native RoCE), kNoSpace, kStore, kBusy.
   virtual ApiResult<Vmhba> set_vmhba(const std::string& name, const VmhbaSetting& setting) = 0;
-  // Looks for targets and logical units anew: of one vmhba, or of all of them. Returns when that is
-  // done, or after 10 seconds, when what is slow goes on. Errors: kNotFound, kBusy.
+  // Begins to look for targets and logical units anew: of one vmhba, or of all of them. Errors:
+  // kNotFound, kBusy.
   virtual ApiResult<void> rescan(const std::optional<std::string>& vmhba) = 0;
+  // Whether rescan() is still at it. Errors: kBusy.
+  virtual ApiResult<bool> is_scanning(const std::optional<std::string>& vmhba) = 0;
 
   virtual ApiResult<std::vector<SrpTargetStatus>> list_srp_targets() = 0;
   // Errors: kNotFound (vmhba), kExists, kLimitReached, kNoSpace, kStore.

@@ -472,6 +472,10 @@ class FakeManagement final : public model::Management {
     rescans.push_back(vmhba.value_or("all"));
     return {};
   }
+  model::ApiResult<bool> is_scanning(const std::optional<std::string>& /*vmhba*/) override {
+    if (fault) return std::unexpected(*fault);
+    return scans_left > 0 && scans_left-- > 0;
+  }
   model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
     if (fault) return std::unexpected(*fault);
     return srp_targets;
@@ -517,6 +521,7 @@ class FakeManagement final : public model::Management {
   std::vector<model::SrpTargetStatus> srp_targets;
   std::vector<model::ScsiDevice> scsi_devices;
   std::vector<model::LunPath> lun_paths;
+  unsigned scans_left = 0;           // how often is_scanning() says so
   std::vector<std::string> rescans;  // that were asked for: a vmhba, or "all"
   std::map<std::string, model::IbAdapterStatus> ib_adapters;
   std::vector<model::IbUplink> ib_uplinks;
