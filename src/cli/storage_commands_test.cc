@@ -170,7 +170,7 @@ TEST_F(StorageCommandsTest, RefusesTargetsThatAreNone) {
         Words{"fe80::1", "--id-ext", "11112222333344445", "--ioc-guid", "2"},
         Words{"fe80::1", "--id-ext", "1", "--ioc-guid", "0"},
         Words{"fe80::1", "--id-ext", "1", "--ioc-guid", "2", "--service", "y"},
-        Words{"fe80::1", "--id-ext", "1", "--ioc-guid", "2", "--port", "1"},
+
         Words{"fe80::1", "--id-ext", "1", "--ioc-guid", "2", "--port", "1", "--service", "1"},
         Words{"192.0.2.7", "--id-ext", "1", "--ioc-guid", "2"},
         Words{"192.0.2.7", "--id-ext", "1", "--ioc-guid", "2", "--port", "65536"},

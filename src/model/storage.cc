@@ -119,16 +119,18 @@ Status check_srp_target(const SrpTarget& target) {
   if (Status good = check_vmhba_name(target.vmhba); !good) return good;
   if (target.service.has_value() == target.port.has_value())
     return bad_storage(
-        "a target has either a service ID, with a GID, or a port, with an IPv4 address");
+        "a target has either a service ID, with a GID, or a port, with a GID or an IPv4 address");
   const auto ipv4 = parse_ipv4(target.address);
   const bool is_ipv4 = ipv4 && is_host_address(*ipv4);
   if (target.service && !is_gid(target.address))
     return bad_storage(fmt::format(
         "'{}' is not a GID, such as fe80::5054:ff:fe77:1, which a target with a service ID has",
         target.address));
-  if (target.port && !is_ipv4)
+  if (target.port && !is_ipv4 && !is_gid(target.address))
     return bad_storage(fmt::format(
-        "'{}' is not an IPv4 address of a host, which a target with a port has", target.address));
+        "'{}' is neither a GID nor the IPv4 address of a host, of which a target with a port has "
+        "one",
+        target.address));
   if (target.service == std::uint64_t{0}) return bad_storage("the service ID must not be 0");
   if (target.port == std::uint16_t{0}) return bad_storage("the port must be 1 to 65535");
   if (target.id_ext == 0) return bad_storage("id_ext must not be 0");

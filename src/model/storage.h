@@ -78,8 +78,8 @@ struct SrpTarget {
   friend bool operator==(const SrpTarget&, const SrpTarget&) = default;
 };
 
-// A GID with a service ID, or an IPv4 address with a port; both identifiers are not zero. Errors:
-// kInvalidArgument, with the rule.
+// A GID with a service ID, or a GID or an IPv4 address with a port; both identifiers are not zero.
+// Errors: kInvalidArgument, with the rule.
 Status check_srp_target(const SrpTarget& target);
 // "vmhba32 to fe80::5054:ff:fe77:1, id_ext 0x5254000000770001, ioc_guid 0x5254000000770001".
 std::string describe(const SrpTarget& target);
