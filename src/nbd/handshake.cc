@@ -180,7 +180,9 @@ void Handshake::deny(std::string_view why) {
 }
 
 void Handshake::put(std::span<const std::byte> bytes) {
-  out_.insert(out_.end(), bytes.begin(), bytes.end());
+  const std::size_t before = out_.size();
+  out_.resize(before + bytes.size());
+  std::ranges::copy(bytes, out_.begin() + static_cast<std::ptrdiff_t>(before));
 }
 
 void Handshake::reply(OptionReply type, std::span<const std::byte> data,

@@ -79,8 +79,7 @@ Status check_files(const model::VmStatus& vm, const model::LunSockets& luns,
   const auto problem = find_file_problem(vm, luns);
   if (!problem) return {};
   std::string text = describe(*problem, account);
-  using Kind = FileProblem::Kind;
-  if (problem->kind == Kind::kSocket || problem->kind == Kind::kLun) {
+  if (problem->kind == FileProblem::Kind::kSocket || problem->kind == FileProblem::Kind::kLun) {
     text += "\n  Set the group of the sockets to one that " + account.name +
             " is in: paravaned.toml(5), [vfio_user] group";
   }
