@@ -134,6 +134,9 @@ class ControlDoor : public model::Management {
   model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override {
     return carry([this, vmhba] { return host_.rescan(vmhba); });
   }
+  model::ApiResult<bool> is_scanning(const std::optional<std::string>& vmhba) override {
+    return carry([this, vmhba] { return host_.is_scanning(vmhba); });
+  }
   model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
     return carry([this] { return host_.list_srp_targets(); });
   }

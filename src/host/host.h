@@ -32,7 +32,7 @@
 #include "host/kept_estate.h"
 #include "host/machine_view.h"
 #include "host/network_watch.h"
-#include "host/no_storage.h"
+#include "host/host_storage.h"
 #include "host/uplink_rules.h"
 #include "metrics/metrics_snapshot.h"
 #include "metrics/qp_series.h"
@@ -233,30 +233,34 @@ class Host final : public model::Management, public metrics::MetricsSource {
 
   // ---- StorageManagement ----
   model::ApiResult<std::vector<model::Vmhba>> list_vmhbas() override {
-    return storage_.list_vmhbas();
+    return storage_->list_vmhbas();
   }
   model::ApiResult<model::Vmhba> set_vmhba(const std::string& name,
                                            const model::VmhbaSetting& setting) override {
-    return storage_.set_vmhba(name, setting);
+    return storage_->set_vmhba(name, setting);
   }
   model::ApiResult<void> rescan(const std::optional<std::string>& vmhba) override {
-    return storage_.rescan(vmhba);
+    return storage_->rescan(vmhba);
   }
   model::ApiResult<std::vector<model::SrpTargetStatus>> list_srp_targets() override {
-    return storage_.list_srp_targets();
+    return storage_->list_srp_targets();
   }
   model::ApiResult<void> add_srp_target(const model::SrpTarget& target) override {
-    return storage_.add_srp_target(target);
+    return storage_->add_srp_target(target);
   }
   model::ApiResult<void> remove_srp_target(const std::string& vmhba, std::uint32_t number,
                                            bool force) override {
-    return storage_.remove_srp_target(vmhba, number, force);
+    return storage_->remove_srp_target(vmhba, number, force);
   }
   model::ApiResult<std::vector<model::ScsiDevice>> list_scsi_devices() override {
-    return storage_.list_scsi_devices();
+    return storage_->list_scsi_devices();
   }
   model::ApiResult<std::vector<model::LunPath>> list_lun_paths() override {
-    return storage_.list_lun_paths();
+    return storage_->list_lun_paths();
+  }
+
+  model::ApiResult<bool> is_scanning(const std::optional<std::string>& vmhba) override {
+    return storage_->is_scanning(vmhba);
   }
 
   // ---- VmkernelManagement ----
@@ -352,6 +356,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::vector<std::string> attached_in(const std::string& vds);
   model::ApiResult<void> open_vmkernel();
   model::ApiResult<void> open_infiniband();
+  model::ApiResult<void> open_storage();
   void tell_rules();  // sends the worker the rules for adapters from the settings
   worker::PortEvents port_events();
   void on_lost();
@@ -456,7 +461,7 @@ class Host final : public model::Management, public metrics::MetricsSource {
   std::unique_ptr<HostNetwork> network_;
   std::unique_ptr<HostVmkernel> vmkernel_;
   std::unique_ptr<subnet_host::HostInfiniband> infiniband_;
-  NoStorage storage_;
+  std::unique_ptr<HostStorage> storage_;
   std::map<std::string, Vm> vms_;
   std::map<model::AdapterName, std::uint32_t> makings_;  // of ports, so that a new one gets a tap
   std::map<std::string, std::uint32_t> uplink_makings_;  // likewise of IPoIB uplinks' taps

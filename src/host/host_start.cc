@@ -12,6 +12,7 @@
 #include "host/host.h"
 #include "host/port_config.h"
 #include "host/stale_sockets.h"
+#include "model/lun_disk.h"
 #include "settings/name_of_host.h"
 
 namespace paravane::host {
@@ -78,6 +79,7 @@ model::ApiResult<std::unique_ptr<Host>> Host::start(HostConfig config,
   // In a cluster this host may have another name, and says so before switches are made.
   if (host->config_.cluster == nullptr) host->network_->apply();
   host->infiniband_->begin(/*follows=*/false);
+  host->storage_->apply();
   return host;
 }
 
@@ -111,7 +113,8 @@ model::ApiResult<void> Host::build() {
   if (auto opened = open_machine(); !opened) return opened;
   if (auto opened = open_network(); !opened) return opened;
   if (auto opened = open_vmkernel(); !opened) return opened;
-  return open_infiniband();
+  if (auto opened = open_infiniband(); !opened) return opened;
+  return open_storage();
 }
 
 Host::Host(HostConfig config, std::function<void()> on_stop)
@@ -158,7 +161,10 @@ Host::~Host() {
   if (!worker_) return;
   // Ports go on the thread that made them. Waits as long as it takes: nothing of
   // the worker may be pulled away from under it.
-  worker_->post([this] { ports_.reset(); });
+  worker_->post([this] {
+    if (storage_) storage_->end();
+    ports_.reset();
+  });
   worker_.reset();
 }
 
@@ -222,6 +228,7 @@ model::ApiResult<void> Host::open_network() {
               [this](const model::Network& network) {
                 tell_network(network);
                 tell_network_rules(network);
+                if (storage_) storage_->apply();
                 if (config_.cluster == nullptr) return;
                 config_.cluster->set_network(network_->host(), network);
               },
@@ -382,9 +389,37 @@ model::ApiResult<void> Host::open_infiniband() {
           .nic_numbers = machine_->nic_numbers(),
           .uplinks_changed = [this] { network_->apply(); },
           .uplink_lost = [this](const std::string& uplink) { on_uplink_lost(uplink); },
+          .ports_changed =
+              [this] {
+                if (storage_) storage_->apply();
+              },
           .use_of = [this](const std::string& uplink) { return use_of_uplink(uplink); }},
       *store_);
   return infiniband_->load();
+}
+
+model::ApiResult<void> Host::open_storage() {
+  storage_ = std::make_unique<HostStorage>(
+      HostStorageConfig{
+          .sockets = {.directory = config_.config.vfio_user.socket_dir,
+                      .access = {.mode = config_.config.vfio_user.mode,
+                                 .group = config_.vm_socket_group}},
+          .vmhbas = [this] { return infiniband_->srp_vmhbas(); },
+          .segment_of = [this](const std::string& port_group, const model::AdapterName& adapter)
+              -> std::optional<verbs::SegmentId> {
+            if (!network_->find_port_group(port_group)) return std::nullopt;
+            return worker::segment_of(network_->network(), port_group, adapter);
+          },
+          .vm_of =
+              [this](const std::string& device) {
+                std::vector<model::VmSpec> specs;
+                for (const auto& [name, vm] : vms_) specs.push_back(vm.spec);
+                const model::VmSpec* vm = model::vm_of_lun(device, specs);
+                return vm != nullptr ? vm->name : std::string();
+              },
+          .tell = [this](model::Event event) { tell(std::move(event)); }},
+      *store_, *worker_, *ports_);
+  return storage_->load();
 }
 
 }  // namespace paravane::host

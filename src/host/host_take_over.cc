@@ -244,6 +244,7 @@ void Host::begin() {
   store_->allow_changes();
   for (auto& [name, vm] : vms_) bring_back(vm);
   infiniband_->begin(/*follows=*/true, inherited_subnet());
+  storage_->apply();
   adopted_.clear();
   inheritance_.reset();
   tell_cluster();

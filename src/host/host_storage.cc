@@ -1,0 +1,355 @@
+#include "host/host_storage.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/storage_json.h"
+#include "host/refusals.h"
+#include "json/json_reader.h"
+#include "model/impairment.h"
+#include "wire/infiniband/communication.h"
+
+namespace paravane::host {
+namespace {
+
+using model::ApiErrorCode;
+using model::ApiResult;
+
+constexpr std::string_view kVmhbaPrefix = "vmhba";
+
+std::string identity_of(const subnet_host::SrpVmhba& vmhba) {
+  return fmt::format("{}/{}/{}", vmhba.adapter, vmhba.port, vmhba.index);
+}
+
+}  // namespace
+
+HostStorage::HostStorage(HostStorageConfig config, store::Store& store, worker::Worker& worker,
+                         worker::PortTable& ports)
+    : config_(std::move(config)),
+      store_(store),
+      worker_(worker),
+      ports_(ports),
+      numbers_(kVmhbaPrefix, {}) {}
+
+HostStorage::~HostStorage() = default;
+
+// ---- The store ----
+
+ApiResult<void> HostStorage::load() {
+  if (auto loaded = load_settings(); !loaded) return loaded;
+  if (auto loaded = load_numbers(); !loaded) return loaded;
+  const auto made = worker_.ask([this] {
+    storage_ = std::make_unique<storage::Storage>(
+        worker_, ports_, storage::StorageConfig{.sockets = config_.sockets, .tell = config_.tell});
+    return true;
+  });
+  if (!made) return worker_is_busy();
+  return {};
+}
+
+ApiResult<void> HostStorage::load_settings() {
+  const auto settings = store_.documents(api::kVmhbaKind);
+  if (!settings) return std::unexpected(settings.error());
+  for (const auto& [name, value] : *settings) {
+    const auto setting = api::kept_vmhba_setting_from_json(value);
+    if (setting) {
+      settings_[name] = *setting;
+    } else {
+      store_.leave_out(api::kVmhbaKind, name, setting.error().message);
+    }
+  }
+  const auto targets = store_.documents(api::kSrpTargetKind);
+  if (!targets) return std::unexpected(targets.error());
+  for (const auto& [name, value] : *targets) {
+    const auto target = api::kept_srp_target_from_json(value);
+    if (target) {
+      named_[name] = *target;
+    } else {
+      store_.leave_out(api::kSrpTargetKind, name, target.error().message);
+    }
+  }
+  return {};
+}
+
+ApiResult<void> HostStorage::load_numbers() {
+  const auto documents = store_.documents(api::kVmhbaNumberKind);
+  if (!documents) return std::unexpected(documents.error());
+  std::map<std::string, std::string> known;
+  for (const auto& [name, value] : *documents) {
+    JsonReader reader(value, name);
+    std::string identity = reader.need_text("identity");
+    if (const Status good = reader.finish_ignoring_unknown(); good) {
+      known[name] = std::move(identity);
+    } else {
+      log_.warn(std::chrono::steady_clock::now(), "{}: its number is lost: {}", name,
+                good.error().message);
+    }
+  }
+  numbers_ = store::DeviceNumbers(kVmhbaPrefix, known,
+                                  {.first = model::kFirstVmhba, .count = model::kMaxVmhbas});
+  return {};
+}
+
+// A disk that is full is no reason to have no vmhbas.
+void HostStorage::keep_numbers() {
+  for (const auto& [name, identity] : numbers_.take_changes()) {
+    const auto kept = store_.put_document(api::kVmhbaNumberKind, name, {{"identity", identity}});
+    if (kept) continue;
+    log_.warn(std::chrono::steady_clock::now(), "{}: cannot save its number: {}", name,
+              kept.error().message);
+  }
+}
+
+// ---- What there is to be ----
+
+void HostStorage::number(const subnet_host::SrpVmhbas& made) {
+  known_.clear();
+  most_targets_ = made.most_targets;
+  std::vector<std::string> identities;
+  for (const subnet_host::SrpVmhba& vmhba : made.all) identities.push_back(identity_of(vmhba));
+  const std::vector<std::string> names = numbers_.name(identities);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;  // there are kMaxVmhbas
+    Known known{.made = made.all[i]};
+    const std::string_view digits = std::string_view(names[i]).substr(kVmhbaPrefix.size());
+    std::from_chars(digits.data(), digits.data() + digits.size(), known.number);
+    known_.emplace(names[i], std::move(known));
+  }
+  keep_numbers();
+}
+
+std::vector<storage::VmhbaOrder> HostStorage::orders() {
+  std::vector<storage::VmhbaOrder> orders;
+  for (auto& [name, known] : known_) {
+    storage::VmhbaOrder order{.name = name,
+                              .number = known.number,
+                              .port_guid = known.made.port_guid,
+                              .index = known.made.index,
+                              .is_up = known.made.is_up,
+                              .most_targets = most_targets_};
+    known.problem = known.made.problem;
+    if (const auto setting = settings_.find(name);
+        setting != settings_.end() && !setting->second.port_group.empty()) {
+      const auto segment = config_.segment_of(setting->second.port_group, {.vm = name});
+      if (!segment) {
+        known.problem = fmt::format(
+            "there is no port group {}: choose another with: paravane infiniband vmhba set {} "
+            "--port-group GROUP",
+            setting->second.port_group, name);
+        continue;
+      }
+      order.segment = *segment;
+    }
+    for (const auto& [document, target] : named_) {
+      if (target.vmhba != name) continue;
+      if (const auto gid = model::parse_gid(target.address)) {
+        storage::TargetAddress named{
+            .gid = verbs::Gid{*gid}, .id_ext = target.id_ext, .ioc_guid = target.ioc_guid};
+        named.is_by_rdma = target.port.has_value();
+        named.service = target.port ? wire::infiniband::kTcpPortService | *target.port
+                                    : target.service.value_or(0);
+        order.named.push_back(named);
+      }
+    }
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+void HostStorage::apply() {
+  const auto made = config_.vmhbas();
+  if (!made) return;  // the next change tells of it
+  number(*made);
+  worker_.post([this, orders = orders()] {
+    if (storage_) storage_->apply(orders);
+  });
+}
+
+// ---- StorageManagement ----
+
+ApiResult<storage::StorageReport> HostStorage::report() {
+  auto report = worker_.ask([this] { return storage_->report(); });
+  if (!report) return worker_is_busy();
+  for (model::ScsiDevice& device : report->devices) device.vm = config_.vm_of(device.name);
+  return std::move(*report);
+}
+
+std::unexpected<model::ApiError> HostStorage::no_such_vmhba(const std::string& name) const {
+  return model::refuse(ApiErrorCode::kNotFound, fmt::format("there is no vmhba {}", name),
+                       known_.empty()
+                           ? "Add an InfiniBand adapter with: paravane infiniband adapter add"
+                           : "See: paravane infiniband vmhba list");
+}
+
+ApiResult<std::vector<model::Vmhba>> HostStorage::list_vmhbas() {
+  if (const auto made = config_.vmhbas()) number(*made);
+  auto reported = report();
+  if (!reported) return std::unexpected(reported.error());
+  (void)orders();  // finds what is wrong with settings
+  std::vector<model::Vmhba> list;
+  for (const auto& [name, known] : known_) {
+    model::Vmhba vmhba{.name = name,
+                       .adapter = known.made.adapter,
+                       .device = known.made.device,
+                       .description = known.made.description,
+                       .port = known.made.port,
+                       .port_guid = known.made.port_guid,
+                       .is_up = known.made.is_up,
+                       .problem = known.problem};
+    if (const auto setting = settings_.find(name); setting != settings_.end()) {
+      vmhba.setting = setting->second;
+    }
+    const auto of =
+        std::ranges::find(reported->vmhbas, name, &storage::StorageReport::OfVmhba::name);
+    if (of != reported->vmhbas.end()) {
+      vmhba.initiator = of->initiator;
+      vmhba.counters = of->counters;
+      if (vmhba.problem.empty()) vmhba.problem = of->problem;
+    }
+    vmhba.targets = static_cast<std::uint32_t>(
+        std::ranges::count_if(reported->targets, [&](const model::SrpTargetStatus& target) {
+          return target.target.vmhba == name && target.state == model::TargetState::kLoggedIn;
+        }));
+    list.push_back(std::move(vmhba));
+  }
+  return list;
+}
+
+ApiResult<model::Vmhba> HostStorage::set_vmhba(const std::string& name,
+                                               const model::VmhbaSetting& setting) {
+  if (!has(name)) return no_such_vmhba(name);
+  if (!setting.port_group.empty() && !config_.segment_of(setting.port_group, {.vm = name})) {
+    return model::refuse(ApiErrorCode::kNotFound,
+                         fmt::format("there is no port group {}", setting.port_group),
+                         "See: paravane portgroup list");
+  }
+  if (!setting.ipv4.empty()) {
+    return model::refuse(ApiErrorCode::kInvalidRequest,
+                         "a vmhba has no IPv4 address yet: targets that are no VM of Paravane are "
+                         "not reached",
+                         "Leave the address out.");
+  }
+  auto kept = store_.put_document(api::kVmhbaKind, name, api::to_json(setting));
+  if (!kept) return std::unexpected(kept.error());
+  settings_[name] = setting;
+  apply();
+  auto list = list_vmhbas();
+  if (!list) return std::unexpected(list.error());
+  const auto found = std::ranges::find(*list, name, &model::Vmhba::name);
+  if (found == list->end()) return no_such_vmhba(name);
+  return *found;
+}
+
+ApiResult<void> HostStorage::rescan(const std::optional<std::string>& vmhba) {
+  if (vmhba && !has(*vmhba)) return no_such_vmhba(*vmhba);
+  const auto begun = worker_.ask([this, vmhba] { return storage_->rescan(vmhba); });
+  if (!begun) return worker_is_busy();
+  return {};
+}
+
+ApiResult<bool> HostStorage::is_scanning(const std::optional<std::string>& vmhba) {
+  const auto known = worker_.ask([this, vmhba] { return storage_->is_scanning(vmhba); });
+  if (!known) return worker_is_busy();
+  return *known;
+}
+
+ApiResult<std::vector<model::SrpTargetStatus>> HostStorage::list_srp_targets() {
+  auto reported = report();
+  if (!reported) return std::unexpected(reported.error());
+  return std::move(reported->targets);
+}
+
+ApiResult<void> HostStorage::add_srp_target(const model::SrpTarget& target) {
+  if (!has(target.vmhba)) return no_such_vmhba(target.vmhba);
+  std::size_t count = 0;
+  std::uint32_t number = 0;
+  for (const auto& [document, named] : named_) {
+    if (named == target) {
+      return model::refuse(ApiErrorCode::kExists,
+                           fmt::format("{} is named already", model::describe(target)));
+    }
+    if (named.vmhba == target.vmhba) ++count;
+  }
+  if (count >= model::kMaxSrpTargets) {
+    return model::refuse(ApiErrorCode::kLimitReached,
+                         fmt::format("the limit of {} targets of {} is reached",
+                                     model::kMaxSrpTargets, target.vmhba),
+                         "Remove a target first.");
+  }
+  if (!model::parse_gid(target.address)) {
+    return model::refuse(ApiErrorCode::kInvalidRequest, fmt::format("{} is no GID", target.address),
+                         "Name the target by its GID, such as fe80::5054:ff:fe77:1.");
+  }
+  std::string document;
+  do {
+    document = api::srp_target_document(target.vmhba, number++);
+  } while (named_.contains(document));
+  auto kept = store_.put_document(api::kSrpTargetKind, document, api::to_json(target));
+  if (!kept) return std::unexpected(kept.error());
+  named_[document] = target;
+  apply();
+  return {};
+}
+
+ApiResult<void> HostStorage::remove_srp_target(const std::string& vmhba, std::uint32_t number,
+                                               bool force) {
+  if (!has(vmhba)) return no_such_vmhba(vmhba);
+  auto reported = report();
+  if (!reported) return std::unexpected(reported.error());
+  const auto found =
+      std::ranges::find_if(reported->targets, [&](const model::SrpTargetStatus& status) {
+        return status.target.vmhba == vmhba && status.number == number && status.is_named;
+      });
+  if (found == reported->targets.end()) {
+    return model::refuse(ApiErrorCode::kNotFound,
+                         fmt::format("no target {} of {} was named by an operator", number, vmhba),
+                         "See: paravane infiniband target list");
+  }
+  for (const model::ScsiDevice& device : reported->devices) {
+    const auto is_of_target = [&](const model::LunPath& path) {
+      return path.vmhba == vmhba && path.target == number;
+    };
+    const bool loses_all = std::ranges::all_of(device.paths, is_of_target);
+    if (!loses_all || device.vm.empty() || force) continue;
+    return model::refuse(
+        ApiErrorCode::kInUse,
+        fmt::format("{}, a disk of VM {}, has no other path", device.name, device.vm),
+        "Remove the disk from the VM first, or use --force.");
+  }
+  const auto document = std::ranges::find_if(
+      named_, [&](const auto& entry) { return entry.second == found->target; });
+  if (document == named_.end()) return {};
+  if (auto erased = store_.erase_document(api::kSrpTargetKind, document->first); !erased) {
+    return erased;
+  }
+  named_.erase(document);
+  apply();
+  return {};
+}
+
+ApiResult<std::vector<model::ScsiDevice>> HostStorage::list_scsi_devices() {
+  auto reported = report();
+  if (!reported) return std::unexpected(reported.error());
+  return std::move(reported->devices);
+}
+
+ApiResult<std::vector<model::LunPath>> HostStorage::list_lun_paths() {
+  auto reported = report();
+  if (!reported) return std::unexpected(reported.error());
+  std::vector<model::LunPath> paths = std::move(reported->refused);
+  for (const model::ScsiDevice& device : reported->devices) {
+    paths.insert(paths.end(), device.paths.begin(), device.paths.end());
+  }
+  const auto place = [](const model::LunPath& path) {
+    return std::tuple(path.vmhba, path.target, path.lun);
+  };
+  std::ranges::sort(paths, {}, place);
+  return paths;
+}
+
+}  // namespace paravane::host
