@@ -92,7 +92,8 @@ Seed lies() {
   for (std::uint32_t lie = 1; lie < 64; lie *= 2) hear(seed, kDrep, 0, lie, 0x40'1234);
   pass(seed, 6000);
   seed.u8(std::to_underlying(CommunicationAct::kBytes)).u8(1).u8(18);
-  for (const std::uint32_t byte : {1, 7, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10})
+  for (const std::uint32_t byte :
+       {1U, 7U, 2U, 3U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0U, 0x10U})
     seed.u8(byte);
   return seed.bytes();
 }

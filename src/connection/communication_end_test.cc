@@ -54,9 +54,8 @@ TEST_F(CommunicationEndTest, Disconnects) {
   EXPECT_EQ(sent(communication::kDisconnectRequest), 2u);
   hear(agreement(id));
   const auto event = events.take();
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->kind, Kind::kDisconnected);
-  EXPECT_EQ(event->ending, Ending::kByUs);
+  EXPECT_EQ(event.kind, Kind::kDisconnected);
+  EXPECT_EQ(event.ending, Ending::kByUs);
   EXPECT_EQ(manager.size(), 0u);
   EXPECT_EQ(manager.next_deadline(), kNever);
 }
@@ -73,7 +72,7 @@ TEST_F(CommunicationEndTest, DisconnectingNeedsNoAnswer) {
   pass(seconds(5));
   EXPECT_TRUE(events.events.empty());
   pass(seconds(1));
-  EXPECT_EQ(events.take()->ending, Ending::kNoAnswer);
+  EXPECT_EQ(events.take().ending, Ending::kNoAnswer);
   EXPECT_EQ(sent(communication::kDisconnectRequest), CommunicationManager::kDisconnectTries);
   EXPECT_EQ(manager.counters().disconnects_unanswered.value(), 1u);
 }
@@ -83,7 +82,7 @@ TEST_F(CommunicationEndTest, APeerThatForgotTheConnectionAgrees) {
   manager.disconnect(id, now);
   hear(reject_of_peer(kTheirId, number(id), reject_reason::kInvalidCommunicationId,
                       AnsweredMessage::kOther));
-  EXPECT_EQ(events.take()->ending, Ending::kByUs);
+  EXPECT_EQ(events.take().ending, Ending::kByUs);
   EXPECT_EQ(manager.counters().rejections.value(), 0u);
 }
 
@@ -105,8 +104,7 @@ TEST_F(CommunicationEndTest, ThePeerDisconnects) {
   request.header.transaction.set(0x99);
   hear(request);
   const auto event = events.take();
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->ending, Ending::kByPeer);
+  EXPECT_EQ(event.ending, Ending::kByPeer);
   const auto reply = port.sent.back().as<DisconnectReply>();
   EXPECT_EQ(reply.header.attribute.get(), communication::kDisconnectReply);
   EXPECT_EQ(reply.header.transaction.get(), 0x99u);
@@ -135,7 +133,7 @@ TEST_F(CommunicationEndTest, BothDisconnectAtOnce) {
   manager.disconnect(id, now);
   hear(disconnect_of_peer(kTheirId, number(id), kOurQp));
   EXPECT_EQ(sent(communication::kDisconnectReply), 1u);
-  EXPECT_EQ(events.take()->ending, Ending::kByUs);
+  EXPECT_EQ(events.take().ending, Ending::kByUs);
   EXPECT_EQ(manager.size(), 0u);
 }
 

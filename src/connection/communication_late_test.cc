@@ -139,7 +139,7 @@ TEST_F(CommunicationLateTest, ALateDisconnectionOfAConnectionWithoutAReply) {
 TEST_F(CommunicationLateTest, ALateReplyIsRejected) {
   const ConnectionId id = connect();
   pass(seconds(20));
-  EXPECT_EQ(events.take()->kind, Kind::kTimedOut);
+  EXPECT_EQ(events.take().kind, Kind::kTimedOut);
   hear(reply_of_peer(kTheirId, number(id), kTheirQp));
   const auto reject = port.sent.back().as<ConnectionReject>();
   EXPECT_EQ(reject.reason.get(), reject_reason::kInvalidCommunicationId);

@@ -89,9 +89,8 @@ TEST_F(CommunicationManagerTest, ASilentPeerIsAskedFifteenTimesInSixteenSeconds)
   EXPECT_EQ(sent(communication::kRequest), 14u);
   pass(milliseconds(2107));
   const auto event = events.take();
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->kind, Kind::kTimedOut);
-  EXPECT_EQ(event->id, id);
+  EXPECT_EQ(event.kind, Kind::kTimedOut);
+  EXPECT_EQ(event.id, id);
   EXPECT_EQ(sent(communication::kRequest), CommunicationManager::kRequestTries);
   EXPECT_EQ(manager.size(), 0u);
   EXPECT_EQ(manager.next_deadline(), kNever);
@@ -140,7 +139,7 @@ TEST_F(CommunicationManagerTest, APortThatStaysFullEndsARequest) {
   pass(seconds(29));
   EXPECT_TRUE(events.events.empty());
   pass(seconds(1));
-  EXPECT_EQ(events.take()->kind, Kind::kTimedOut);
+  EXPECT_EQ(events.take().kind, Kind::kTimedOut);
 }
 
 TEST_F(CommunicationManagerTest, AdvanceSendsSoManyMessagesAndNoMore) {
@@ -169,19 +168,18 @@ TEST_F(CommunicationManagerTest, AReplyIsTold) {
   reply.private_data.back() = std::byte{9};
   hear(reply);
   const auto event = events.take();
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->kind, Kind::kReply);
-  EXPECT_EQ(event->id, id);
-  EXPECT_EQ(event->reply.remote_qp, kTheirQp);
-  EXPECT_EQ(event->reply.starting_psn, 0xAB'CDEFu);
-  EXPECT_EQ(event->reply.responder_resources, 4);
-  EXPECT_EQ(event->reply.initiator_depth, 5);
-  EXPECT_EQ(event->reply.target_ack_delay, 15);
-  EXPECT_EQ(event->reply.rnr_retry, 7);
-  EXPECT_TRUE(event->reply.has_flow_control);
-  EXPECT_EQ(event->reply.remote_guid, 0x1234u);
-  EXPECT_EQ(event->data.size(), 196u);
-  EXPECT_EQ(event->data.back(), std::byte{9});
+  EXPECT_EQ(event.kind, Kind::kReply);
+  EXPECT_EQ(event.id, id);
+  EXPECT_EQ(event.reply.remote_qp, kTheirQp);
+  EXPECT_EQ(event.reply.starting_psn, 0xAB'CDEFu);
+  EXPECT_EQ(event.reply.responder_resources, 4);
+  EXPECT_EQ(event.reply.initiator_depth, 5);
+  EXPECT_EQ(event.reply.target_ack_delay, 15);
+  EXPECT_EQ(event.reply.rnr_retry, 7);
+  EXPECT_TRUE(event.reply.has_flow_control);
+  EXPECT_EQ(event.reply.remote_guid, 0x1234u);
+  EXPECT_EQ(event.data.size(), 196u);
+  EXPECT_EQ(event.data.back(), std::byte{9});
   // Nothing is sent, again or anew, before the caller says so.
   pass(seconds(60));
   EXPECT_EQ(port.sent.size(), 1u);
@@ -256,7 +254,7 @@ TEST_F(CommunicationManagerTest, AReplyWithAnImpossibleQueuePairIsPassedOver) {
   EXPECT_EQ(manager.counters().impossible_values.value(), 3u);
   EXPECT_TRUE(events.events.empty());
   hear(reply_of_peer(kTheirId, number(id), 2));
-  EXPECT_EQ(events.take()->kind, Kind::kReply);
+  EXPECT_EQ(events.take().kind, Kind::kReply);
 }
 
 TEST_F(CommunicationManagerTest, RejectsAReply) {
@@ -305,7 +303,7 @@ TEST_F(CommunicationManagerTest, ThePatienceHasAnEnd) {
   }
   EXPECT_TRUE(events.events.empty());
   pass(seconds(1));
-  EXPECT_EQ(events.take()->kind, Kind::kTimedOut);
+  EXPECT_EQ(events.take().kind, Kind::kTimedOut);
   EXPECT_EQ(sent(communication::kRequest), 1u);
 }
 
@@ -331,14 +329,13 @@ TEST_F(CommunicationManagerTest, ARejectedRequest) {
   reject.private_data[0] = std::byte{6};
   hear(reject);
   const auto event = events.take();
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->kind, Kind::kRejected);
-  EXPECT_EQ(event->id, id);
-  EXPECT_EQ(event->reason, reject_reason::kConsumer);
-  EXPECT_EQ(event->message, AnsweredMessage::kRequest);
-  ASSERT_EQ(event->info.size(), 3u);
-  EXPECT_EQ(event->info[2], std::byte{5});
-  EXPECT_EQ(event->data[0], std::byte{6});
+  EXPECT_EQ(event.kind, Kind::kRejected);
+  EXPECT_EQ(event.id, id);
+  EXPECT_EQ(event.reason, reject_reason::kConsumer);
+  EXPECT_EQ(event.message, AnsweredMessage::kRequest);
+  ASSERT_EQ(event.info.size(), 3u);
+  EXPECT_EQ(event.info[2], std::byte{5});
+  EXPECT_EQ(event.data[0], std::byte{6});
   EXPECT_EQ(manager.size(), 0u);
   EXPECT_EQ(manager.next_deadline(), kNever);
 }
@@ -348,14 +345,14 @@ TEST_F(CommunicationManagerTest, InformationBeyondTheMessageIsNotTold) {
   ConnectionReject reject = reject_of_peer(0, number(id), reject_reason::kInvalidGid);
   reject.info_length = 0xFF;
   hear(reject);
-  EXPECT_EQ(events.take()->info.size(), 72u);
+  EXPECT_EQ(events.take().info.size(), 72u);
 }
 
 // What Linux says of a request of a connection that it still remembers.
 TEST_F(CommunicationManagerTest, AStaleRequest) {
   const ConnectionId id = connect();
   hear(reject_of_peer(7, number(id), reject_reason::kStaleConnection, AnsweredMessage::kOther));
-  EXPECT_EQ(events.take()->reason, reject_reason::kStaleConnection);
+  EXPECT_EQ(events.take().reason, reject_reason::kStaleConnection);
 }
 
 TEST_F(CommunicationManagerTest, ARejectionOfAReplyThatIsNotThereIsPassedOver) {
@@ -374,7 +371,7 @@ TEST_F(CommunicationManagerTest, AReadyConnectionMayBeRejected) {
   EXPECT_EQ(manager.size(), 1u);
   hear(reject_of_peer(kTheirId, number(id), reject_reason::kStaleConnection,
                       AnsweredMessage::kOther));
-  EXPECT_EQ(events.take()->kind, Kind::kRejected);
+  EXPECT_EQ(events.take().kind, Kind::kRejected);
   EXPECT_EQ(manager.size(), 0u);
 }
 

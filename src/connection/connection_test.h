@@ -3,12 +3,15 @@
 
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -103,8 +106,9 @@ class RecordingConnections final : public ConnectionListener {
     put({.kind = Kind::kDisconnected, .id = id, .ending = ending});
   }
   // The only event since the last call.
-  std::optional<Event> take() {
-    if (events.size() != 1) return std::nullopt;
+  Event take() {
+    EXPECT_EQ(events.size(), 1u);
+    if (events.empty()) return {};
     const Event event = events.front();
     events.clear();
     return event;
