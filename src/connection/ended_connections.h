@@ -1,5 +1,5 @@
 // EndedConnections: connections that ended a moment ago. Their peers may ask again for what was
-// answered and lost: an answer is owed for as long as a peer asks (IBTA volume 1, 12.9.8.4).
+// answered and lost: an answer is owed for as long as a peer asks (IBTA volume 1, 12.9).
 //
 // Bounded: the oldest goes for the newest. A plain value; the thread of its owner.
 

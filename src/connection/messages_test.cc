@@ -38,7 +38,7 @@ ConnectRequest possible_request() {
   return {.remote_gid = kTheirs, .local_gid = kOurs, .local_qp = 0x12'3456};
 }
 
-// Field by field, from table 101 of IBTA.
+// Field by field, from table 106 of IBTA.
 TEST(MessagesTest, RequestByteForByte) {
   const std::vector<std::byte> data(92, std::byte{0xDD});
   ConnectRequest request = possible_request();

@@ -20,9 +20,9 @@
 
 namespace paravane::wire::infiniband {
 
-inline constexpr std::uint8_t kCommunicationVersion = 2;  // 16.7.1
+inline constexpr std::uint8_t kCommunicationVersion = 2;  // 16.7
 
-// Attributes of the class (12.6.2, table 99).
+// Attributes of the class (12.6).
 namespace communication {
 inline constexpr std::uint16_t kRequest = 0x0010;             // REQ
 inline constexpr std::uint16_t kReceiptAcknowledge = 0x0011;  // MRA
@@ -158,7 +158,7 @@ static_assert(sizeof(ReceiptAcknowledge) == kMadBytes);
 
 // ---- REJ (12.6.7) ----
 
-// 12.6.7.2, table 108.
+// 12.6.7.2.
 namespace reject_reason {
 inline constexpr std::uint16_t kNoQueuePair = 1;
 inline constexpr std::uint16_t kNoEndToEndContext = 2;
@@ -278,14 +278,14 @@ static_assert(sizeof(DisconnectReply) == kMadBytes);
 
 // ---- Connections by IP addresses (annex A11) ----
 
-// The ID of the service at a port of TCP's numbers (A11.2): a prefix, the number of the IP
+// The ID of the service at a port of TCP's numbers (A11): a prefix, the number of the IP
 // protocol, and the port.
 inline constexpr std::uint64_t kTcpPortService = 0x0000'0000'0106'0000;
 constexpr std::uint64_t tcp_port_service(std::uint16_t port) {
   return kTcpPortService | port;
 }
 
-// The first bytes of REQ's private data for such a service (A11.5.2). An IPv4 address has the last
+// The first bytes of REQ's private data for such a service (A11). An IPv4 address has the last
 // four bytes of its 16, and the others are zero.
 struct IpAddressingHeader {
   std::uint8_t version = 0;     // major 4, minor 4: 0.0

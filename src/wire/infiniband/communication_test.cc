@@ -36,7 +36,7 @@ class CmImage {
 };
 
 CmImage cm_header(unsigned attribute) {
-  // Table 98 in 12.6.1 and 13.4.2: version 1, class 7, class version 2, Send; transaction at 8.
+  // 13.4.2 and 12.6: version 1, class 7, class version 2, Send; transaction at 8.
   return CmImage().at(0, {1, 0x07, 2, 0x03}).at(8, {1, 2, 3, 4, 5, 6, 7, 8}).at(16, {0, attribute});
 }
 
@@ -56,7 +56,7 @@ Gid cm_gid(std::uint8_t first) {
   return gid;
 }
 
-// ---- REQ: 12.6.5, table 101; offsets there begin after the header of 24 bytes ----
+// ---- REQ: 12.6.5, table 106; offsets there begin after the header of 24 bytes ----
 
 CmImage request_image() {
   return cm_header(0x10)
@@ -147,7 +147,7 @@ TEST(CommunicationTest, RequestsPrivateDataIsTheLast92Bytes) {
   EXPECT_EQ(request.alternate.ack_timeout, 0);
 }
 
-// ---- MRA: 12.6.6, table 104 ----
+// ---- MRA: 12.6.6, table 107 ----
 
 TEST(CommunicationTest, ReceiptAcknowledge) {
   const auto mra = cm_header(0x11)
@@ -161,7 +161,7 @@ TEST(CommunicationTest, ReceiptAcknowledge) {
   EXPECT_EQ(mra.private_data.back(), std::byte{221});
 }
 
-// ---- REJ: 12.6.7, table 106 ----
+// ---- REJ: 12.6.7, table 108 ----
 
 TEST(CommunicationTest, RejectByteForByte) {
   ConnectionReject reject;
@@ -213,7 +213,7 @@ TEST(CommunicationTest, Reply) {
   EXPECT_EQ(reply.private_data.back(), std::byte{195});
 }
 
-// ---- RTU, DREQ, DREP: 12.6.9 to 12.6.11 ----
+// ---- RTU, DREQ, DREP: 12.6.9 to 12.6.11, tables 111 to 113 ----
 
 TEST(CommunicationTest, ReadyToUseByteForByte) {
   ReadyToUse ready;

@@ -34,9 +34,8 @@ inline constexpr std::uint16_t kControllerProfile = 0x0011;  // IOControllerProf
 inline constexpr std::uint16_t kServiceEntries = 0x0012;     // ServiceEntries
 }  // namespace device_management
 
-// A status besides those of all classes (16.3.1.1).
-inline constexpr std::uint16_t kNoController = 0x0100;    // in this slot
-inline constexpr std::uint16_t kControllerBusy = 0x0200;  // it does not answer
+// A status besides those of all classes (16.3.1.1): the slot has no controller.
+inline constexpr std::uint16_t kNoController = 0x0100;
 
 // What a list of controllers says of a slot.
 enum class ControllerSlot : std::uint8_t { kEmpty = 0, kPresent = 1, kNone = 0xF };
@@ -44,7 +43,7 @@ enum class ControllerSlot : std::uint8_t { kEmpty = 0, kPresent = 1, kNone = 0xF
 struct UnitInfo {  // 16.3.3.3
   Be16 change_id;
   std::uint8_t most_controllers = 0;
-  std::uint8_t flags = 0;                 // reserved 6, diagnosis 1, option ROM 1
+  std::uint8_t flags = 0;                 // of diagnostics and an option ROM
   std::array<std::uint8_t, 128> slots{};  // 4 bits each; the upper ones of the first are slot 1
 
   // REQUIRES: 1 <= slot <= 255.
