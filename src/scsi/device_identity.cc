@@ -25,6 +25,10 @@ struct Candidate {
   std::string name{};
 };
 
+std::string joined_name(const std::string& vendor, const std::string& own) {
+  return "t10." + (vendor.empty() ? own : vendor + "_" + own);
+}
+
 int rank_of_naa(unsigned kind) {
   switch (kind) {
     case 6: return 9;
@@ -61,8 +65,9 @@ Result<std::optional<Candidate>> t10_name(std::span<const std::byte> value) {
                                        "{} at least",
                                        value.size(), kVendorBytes));
   // A vendor alone names no device.
-  if (clean_name(value.subspan(kVendorBytes)).empty()) return std::nullopt;
-  return Candidate{.rank = 4, .name = "t10." + clean_name(value)};
+  const std::string own = clean_name(value.subspan(kVendorBytes));
+  if (own.empty()) return std::nullopt;
+  return Candidate{.rank = 4, .name = joined_name(clean_name(value.first(kVendorBytes)), own)};
 }
 
 Result<std::optional<Candidate>> candidate_of(const wire::scsi::DesignatorHeader& header,
@@ -114,8 +119,8 @@ Result<std::string> parse_serial(std::span<const std::byte> bytes) {
 }
 
 DeviceIdentity identity_of_serial(const std::string& vendor, const std::string& serial) {
-  const std::string text = vendor.empty() ? serial : vendor + "_" + serial;
-  return {.name = "t10." + clean_name(std::as_bytes(std::span(text)))};
+  return {.name = joined_name(clean_name(std::as_bytes(std::span(vendor))),
+                              clean_name(std::as_bytes(std::span(serial))))};
 }
 
 }  // namespace paravane::scsi

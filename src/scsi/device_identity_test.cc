@@ -92,6 +92,11 @@ TEST(ScsiDeviceIdentity, HasNoCharacterThatATerminalObeys) {
   EXPECT_EQ(name_of("02 01 00 0c 4c 49 4f 2d 4f 52 47 20 1b 5b 2f 41"), "t10.LIO-ORG____A");
 }
 
+// A fuzzer has found that a vendor of zeros made a name of nothing.
+TEST(ScsiDeviceIdentity, NeedsNoVendor) {
+  EXPECT_EQ(name_of("02 01 00 0a 00 49 4f 2d 4f 52 47 20 34 37"), "t10.47");
+}
+
 TEST(ScsiDeviceIdentity, MayBeASerialNumber) {
   const auto serial = parse_serial(hex_bytes("00 80 00 06 34 37 31 31 20 00"));
   ASSERT_TRUE(serial);

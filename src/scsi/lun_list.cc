@@ -19,8 +19,8 @@ Result<LunList> parse_lun_list(std::span<const std::byte> bytes) {
                             bytes.size(), sizeof(LunListHeader)));
   const std::uint32_t said = wire::roce::header_at<LunListHeader>(bytes).bytes.get();
   if (said % sizeof(Be64) != 0)
-    return fail(Errc::kIo, fmt::format("the answer to REPORT LUNS has a list of {} bytes, which is "
-                                       "no multiple of 8",
+    return fail(Errc::kIo, fmt::format("the answer to REPORT LUNS has a list of {} bytes, and each "
+                                       "address has 8",
                                        said));
   std::span<const std::byte> rest = bytes.subspan(sizeof(LunListHeader));
   LunList list{.is_cut = said > rest.size()};

@@ -73,6 +73,10 @@ std::vector<std::byte> with_page_header(std::uint8_t page, std::span<const std::
   return bytes;
 }
 
+bool wants_transfer(Operation operation) {
+  return operation == Operation::kRead16 || operation == Operation::kWrite16;
+}
+
 Operation operation_of(const scsi::Cdb& cdb) {
   return static_cast<Operation>(cdb[0]);
 }
@@ -250,6 +254,7 @@ DiskAnswer FakeScsiDisk::blocks(const scsi::Cdb& cdb, std::span<const std::byte>
   const std::uint64_t blocks = block.blocks.get();
   const std::uint64_t there = bytes_.size() / config_.block_bytes;
   if (first > there || blocks > there - first) return failed(kOutside);
+  if (wants_transfer(operation) && blocks > config_.most_transfer_blocks) return failed(kBadField);
   if (operation == Operation::kSynchronizeCache16) return {};
   const auto part = bytes().subspan(first * config_.block_bytes, blocks * config_.block_bytes);
   if (operation == Operation::kRead16) return {.data = {part.begin(), part.end()}};
