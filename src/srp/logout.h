@@ -1,4 +1,4 @@
-// Why a target ends a session by itself, in words (r16a, 6.6).
+// Why a target has ended a session, in words (r16a, 6.6).
 //
 // A pure function; any thread.
 

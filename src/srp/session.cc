@@ -65,9 +65,8 @@ Session::Session(const LoginTerms& terms, std::size_t commands, Sender& sender)
       credits_(terms.request_limit),
       reserve_(credits_ > 1 ? 1 : 0) {
   assert(commands > 0 && commands <= kMostCommands);
-  free_.reserve(commands);
-  for (std::size_t slot = commands; slot > 0; --slot)
-    free_.push_back(static_cast<std::uint16_t>(slot - 1));
+  free_.make_room(commands);
+  for (std::uint32_t slot = 0; slot < commands; ++slot) free_.put(slot);
   waiting_.reserve(kMostWaiting);
 }
 
@@ -81,13 +80,15 @@ std::optional<Tag> Session::submit(const Command& command) {
   assert(has_room());
   assert((command.data.direction == scsi::Direction::kNone) == (command.data.bytes == 0));
   flush();
-  const std::size_t place = free_.back();
+  const std::uint32_t place = free_.take().value();
   const Tag tag = command_tag(generation_ + 1, place);
   const DirectCommand iu = command_iu(command, tag);
   const bool has_data = command.data.direction != scsi::Direction::kNone;
-  if (!sender_.send(has_data ? bytes_of_iu(iu) : bytes_of_iu(iu.command))) return std::nullopt;
+  if (!sender_.send(has_data ? bytes_of_iu(iu) : bytes_of_iu(iu.command))) {
+    free_.put(place);
+    return std::nullopt;
+  }
   ++generation_;
-  free_.pop_back();
   --credits_;
   ++commands_;
   command_slots_[place] = {.tag = tag,
@@ -140,10 +141,11 @@ bool Session::is_under_way(Tag request) const {
   return slot != nullptr && slot->is_used;
 }
 
-void Session::end_command(Slot& slot) {
+void Session::end_command(Slot& slot, bool may_be_late) {
   slot.is_used = false;
+  slot.may_be_late = may_be_late;
   --commands_;
-  free_.push_back(static_cast<std::uint16_t>(slot_of(slot.tag)));
+  free_.put(static_cast<std::uint32_t>(slot_of(slot.tag)));
 }
 
 // ---- What the target sends ----
@@ -200,7 +202,7 @@ Status Session::take_response(std::span<const std::byte> iu, SessionEvents& even
   if (slot == nullptr)
     return fail(Errc::kIo, fmt::format("the target answers request 0x{:x}, which is not under way",
                                        header.tag.get()));
-  if (!slot->is_used)
+  if (!slot->is_used && !slot->may_be_late)
     return fail(Errc::kIo,
                 fmt::format("the target answers request 0x{:x} after its end", header.tag.get()));
   if (auto added = add_credits(header.request_limit_delta.get()); !added) return added;
@@ -212,8 +214,12 @@ Status Session::take_command_response(std::span<const std::byte> iu, Slot& slot,
                                       SessionEvents& events) {
   const auto response = parse_response(iu, slot.direction, slot.bytes);
   if (!response) return std::unexpected(response.error());
+  if (slot.may_be_late) {
+    slot.may_be_late = false;
+    return {};
+  }
   const Tag tag = slot.tag;
-  end_command(slot);
+  end_command(slot, false);
   events.on_response(tag, *response);
   return {};
 }
@@ -234,7 +240,7 @@ Status Session::take_management_response(std::span<const std::byte> iu, Slot& sl
 void Session::end_managed(const Slot& done, SessionEvents& events) {
   const auto end = [&](Slot& slot) {
     const Tag tag = slot.tag;
-    end_command(slot);
+    end_command(slot, true);
     events.on_aborted(tag);
   };
   if (done.function == TaskFunction::kAbortTask) {
@@ -320,7 +326,7 @@ void Session::drop_all(SessionEvents& events) {
   waiting_.clear();
   for (Slot& slot : command_slots_) {
     if (!slot.is_used) continue;
-    end_command(slot);
+    end_command(slot, false);
     events.on_dropped(slot.tag);
   }
   for (Slot& slot : management_slots_) {

@@ -12,11 +12,16 @@
 //
 // Task management. ABORT TASK ends one command, LUN RESET all of a logical unit that were submitted
 // before it; both only when the target answers that they are done. Until then an answer to the
-// command itself counts, as always. A command that is submitted to a logical unit while its reset
-// is under way may end in it without an answer, so none should be.
+// command itself counts, as always. After that, one answer to such a command is let pass, for its
+// credits alone: LIO may complete a command in the moment of a reset, and send the answer behind
+// that of the reset. A command that is submitted to a logical unit while its reset is under way may
+// end in it without an answer, so none should be.
 //
-// Owner thread only; no clock: who waits for an answer knows for how long (recovery.h). Allocates
-// when it is made, and for the text of errors.
+// The place in a tag (slot_of()) is below the number of commands, so an owner may keep what it
+// knows of a command in a table of that size.
+//
+// Owner thread only; without a clock: recovery.h says what to do when an answer does not come.
+// Allocates when it is made, and for the text of errors.
 
 #pragma once
 
@@ -28,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "base/free_numbers.h"
 #include "base/result.h"
 #include "scsi/lun.h"
 #include "scsi/request.h"
@@ -131,6 +137,7 @@ class Session {
   struct Slot {
     Tag tag = Tag::kNone;  // of the last request here
     bool is_used = false;
+    bool may_be_late = false;  // task management has ended it, and an answer may be on its way
     scsi::Lun lun{};
     scsi::Direction direction = scsi::Direction::kNone;  // of a command
     std::uint32_t bytes = 0;
@@ -149,7 +156,7 @@ class Session {
   Status add_credits(std::uint32_t delta);
   Status answer(wire::srp::Opcode opcode, std::uint64_t tag);
   void end_managed(const Slot& done, SessionEvents& events);
-  void end_command(Slot& slot);
+  void end_command(Slot& slot, bool may_be_late);
   // The place that the tag names, if its last request was this one.
   template <typename Self>
   static auto find(Self& self, Tag request) -> decltype(&self.management_slots_[0]);
@@ -157,7 +164,7 @@ class Session {
   Sender& sender_;
   std::vector<std::byte> copy_;  // of the IU that is being taken
   std::vector<Slot> command_slots_;
-  std::vector<std::uint16_t> free_;  // of them; the last is taken first
+  FreeNumbers free_;  // of them; used again as late as possible
   std::array<Slot, kMostManagement> management_slots_{};
   std::size_t commands_ = 0;
   std::size_t management_ = 0;

@@ -96,20 +96,47 @@ TEST_F(SrpManagement, AnAbortThatIsDoneAfterTheResponseEndsNothingMore) {
   const auto tag = rig.session.manage(TaskFunction::kAbortTask, {}, task);
   answer(task);
   const Tag next = submit();
-  EXPECT_EQ(slot_of(next), slot_of(task)) << "in the same place";
   answer_management(*tag, ResponseCode::kDone);
   EXPECT_THAT(rig.events.aborted, IsEmpty());
   EXPECT_TRUE(rig.session.is_under_way(next));
 }
 
-TEST_F(SrpManagement, AResponseAfterTheAbortIsDoneIsALie) {
+TEST_F(SrpManagement, AResponseAfterTheAbortIsDoneCountsForItsCreditsAloneAndOnce) {
   const Tag task = submit();
   const auto tag = rig.session.manage(TaskFunction::kAbortTask, {}, task);
   answer_management(*tag, ResponseCode::kDone);
   EXPECT_THAT(rig.events.aborted, ElementsAre(task));
+  EXPECT_EQ(rig.session.credits(), 7);
+  answer(task);
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(rig.session.credits(), 8);
   answer(task);
   EXPECT_FALSE(taken);
   EXPECT_THAT(rig.events.responses, IsEmpty());
+  EXPECT_EQ(rig.session.commands(), 0u);
+}
+
+TEST_F(SrpManagement, ALateResponseIsJudgedLikeAnyOther) {
+  const Tag task = submit();
+  const auto tag = rig.session.manage(TaskFunction::kLunReset, {});
+  answer_management(*tag, ResponseCode::kDone);
+  answer(task, wire::srp::response_flag::kInUnderflow | wire::srp::response_flag::kInOverflow);
+  EXPECT_FALSE(taken);
+}
+
+TEST_F(SrpManagement, ALateResponseIsNoneOfTheNextCommandInItsPlace) {
+  SrpSessionRig one(8, 1);
+  const Tag task = *one.submit(scsi::test_unit_ready());
+  one.target.hold();
+  one.settle();
+  ASSERT_TRUE(one.session.manage(TaskFunction::kLunReset, {}));
+  one.settle();
+  const Tag next = *one.submit(scsi::test_unit_ready());
+  ASSERT_EQ(slot_of(next), slot_of(task));
+  wire::srp::Response response;
+  response.tag.set(static_cast<std::uint64_t>(task));
+  EXPECT_FALSE(one.session.receive(std::as_bytes(std::span(&response, 1)), one.events));
+  EXPECT_THAT(one.events.responses, IsEmpty());
 }
 
 TEST_F(SrpManagement, ThatIsRefusedEndsNothing) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "scsi/block_limits.h"
 #include "scsi/capacity.h"
 #include "scsi/device_identity.h"
 #include "scsi/inquiry.h"
@@ -98,6 +99,44 @@ TEST(SrpSession, CarriesCommandsToALogicalUnitAndBack) {
   EXPECT_EQ(rig.problem, "");
   EXPECT_EQ(rig.target.bad_requests + rig.target.bad_accesses, 0u);
   EXPECT_EQ(rig.session.credits(), 8);
+}
+
+TEST(SrpSession, CarriesWhatALogicalUnitSaysOfItsLimits) {
+  SrpSessionRig rig;
+  const auto expect = [&](const scsi::Request& request) {
+    const auto response = rig.run(request);
+    EXPECT_TRUE(response &&
+                scsi::meaning_of(response->status, response->sense) == scsi::Meaning::kDone);
+    return rig.data(request);
+  };
+  const auto pages = scsi::parse_supported_pages(expect(scsi::inquiry_page(0x00)));
+  EXPECT_THAT(pages.value(), testing::ElementsAre(0x00, 0x80, 0x83, 0xB0, 0xB2));
+  EXPECT_EQ(scsi::parse_serial(expect(scsi::inquiry_page(0x80))).value(), "0c1f3a5e-1234");
+  const auto limits = scsi::parse_block_limits(expect(scsi::inquiry_page(0xB0)));
+  EXPECT_EQ(limits.value().most_transfer, 64u);
+  EXPECT_EQ(limits.value().most_unmap_ranges, 4u);
+  EXPECT_TRUE(scsi::parse_provisioning(expect(scsi::inquiry_page(0xB2))).value().has_unmap);
+  EXPECT_EQ(scsi::parse_capacity10(expect(scsi::read_capacity10())).value()->blocks, 128u);
+  rig.disk.config().is_write_protected = true;
+  const auto mode = scsi::parse_mode10(expect(scsi::mode_sense10(0x08)));
+  EXPECT_TRUE(mode.value().is_write_protected);
+  const auto refused =
+      rig.run(scsi::write({.block = 0, .blocks = 1}, 512, scsi::Durability::kOnMedium));
+  EXPECT_EQ(refused->sense->meaning(), scsi::Meaning::kWriteProtected);
+  rig.disk.config().is_write_protected = false;
+  std::ranges::fill(rig.disk.bytes(), std::byte{1});
+  std::ranges::fill(rig.memory.bytes(), std::byte{0});
+  EXPECT_TRUE(
+      rig.run(scsi::write_zeroes({.block = 1, .blocks = 126}, 512, scsi::Unmapping::kAllowed))
+          ->is_complete());
+  EXPECT_EQ(std::ranges::count(rig.disk.bytes(), std::byte{1}), 1024);
+  EXPECT_EQ(rig.run(scsi::read({.block = 127, .blocks = 2}, 512))->sense->meaning(),
+            scsi::Meaning::kOutOfRange);
+  EXPECT_EQ(rig.run(scsi::read({.block = 0, .blocks = 65}, 512))->sense->meaning(),
+            scsi::Meaning::kUnsupported)
+      << "longer than the limit";
+  EXPECT_EQ(rig.run(scsi::inquiry_page(0xB1))->sense->meaning(), scsi::Meaning::kUnsupported);
+  EXPECT_EQ(rig.problem, "");
 }
 
 TEST(SrpSession, TellsWhyACommandFailed) {
@@ -319,7 +358,9 @@ TEST(SrpSession, ACommandThatTheSenderHasNoRoomForChangesNothing) {
 TEST(SrpSession, MaySubmitFromWithinAnEvent) {
   struct Next final : fake::RecordedSrpEvents {
     void on_response(Tag, const Response&) override {
-      if (left-- > 0) EXPECT_TRUE(session->submit({}));
+      if (left-- > 0) {
+        EXPECT_TRUE(session->submit({}));
+      }
     }
     Session* session = nullptr;
     int left = 3;

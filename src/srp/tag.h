@@ -2,7 +2,8 @@
 //
 // A tag is never used twice in a session: its lower 16 bits are a place in a table, the others a
 // number that grows with each request. So an answer that comes late, or twice, or that a target has
-// made up, is none of a younger request. The highest bit says that the request is task management.
+// made up, is never taken for that of a younger request. The highest bit says that the request is
+// task management.
 //
 // Plain values; any thread.
 
