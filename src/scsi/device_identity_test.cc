@@ -78,6 +78,7 @@ TEST(ScsiDeviceIdentity, RefusesWhatReachesBeyondThePage) {
   EXPECT_EQ(code_of(kNaa6 + "01"), Errc::kIo);
   EXPECT_EQ(code_of("01 03 00 09 50 01 40 50 12 34 56 78"), Errc::kIo);
   EXPECT_EQ(code_of(kNaa6 + "01 03 00 ff 50"), Errc::kIo) << "behind one that is right";
+  EXPECT_EQ(code_of("61 93 00 09 50 00 00 00 00 00 00 99"), Errc::kIo) << "of a port";
 }
 
 TEST(ScsiDeviceIdentity, RefusesNamesOfAWrongLength) {

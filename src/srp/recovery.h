@@ -2,6 +2,9 @@
 // unit, then connect anew. Each step has its time; a step that the target refuses, or that cannot
 // be sent, is followed by the next one at once.
 //
+// A reset ends all commands of its logical unit: an owner that has begun one for a command needs no
+// second one for the others.
+//
 // One object for each command that is watched. A plain value that decides; its owner does it. Owner
 // thread only; time comes as arguments.
 
