@@ -18,7 +18,6 @@ using fake::MemoryDisk;
 using fake::NbdProgram;
 using fake::NbdReply;
 using fake::NbdRig;
-using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using Seen = MemoryDisk::Seen;
@@ -114,7 +113,7 @@ TEST_P(TransmissionTest, TakesRequestsInAnyPieces) {
     if (command == Command::kWrite) all = all + pattern(bytes, i);
   }
   for (const std::size_t piece :
-       {std::size_t{1}, std::size_t{27}, std::size_t{29}, std::size_t{600}, all.size()}) {
+       {std::size_t{11}, std::size_t{28}, std::size_t{29}, std::size_t{600}, all.size()}) {
     std::ranges::fill(rig_.disk.contents(), std::byte{});
     for (std::size_t at = 0; at < all.size(); at += piece)
       program_.send(std::span(all).subspan(at, std::min(piece, all.size() - at)));
@@ -245,7 +244,7 @@ TEST_P(TransmissionTest, DoesNotReadAClientThatDoesNotReadItsReplies) {
   for (std::uint64_t handle = 0; handle < 64; ++handle) {
     const NbdReply reply = program_.take_reply(65536);
     expect_done(reply, handle);
-    EXPECT_THAT(reply.payload, Each(std::byte{}));
+    EXPECT_EQ(reply.payload, Bytes(65536));
   }
   EXPECT_EQ(rig_.disk.buffers_taken(), 0U);
 }
