@@ -104,10 +104,11 @@ void MemoryDisk::close(nbd::BlockClient& client) {
   for (UnderWay& one : under_way_) one.is_of_client = false;
 }
 
-void MemoryDisk::tell_ready() {
-  if (client_ == nullptr || is_ready_ || is_ready_delayed_ || !under_way_.empty()) return;
+bool MemoryDisk::tell_ready() {
+  if (client_ == nullptr || is_ready_ || is_ready_delayed_ || !under_way_.empty()) return false;
   is_ready_ = true;
   client_->on_ready();
+  return true;
 }
 
 std::unique_ptr<nbd::BlockBuffer> MemoryDisk::take_buffer(std::uint32_t length) {
@@ -158,8 +159,7 @@ bool MemoryDisk::run() {
     complete(0);
     worked = true;
   }
-  tell_ready();
-  return worked;
+  return tell_ready() || worked;
 }
 
 void MemoryDisk::complete(std::size_t number) {

@@ -88,7 +88,7 @@ class MemoryDisk final : public nbd::BlockDevice {
     nbd::BlockRequest request;
   };
 
-  void tell_ready();
+  bool tell_ready();
   void carry_out(nbd::BlockRequest& request);
   void give_back(std::size_t buffer);
 
