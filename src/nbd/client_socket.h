@@ -1,8 +1,7 @@
 // ClientSocket: a client's Unix stream socket: its bytes, to and from memory that the caller names,
 // and what an event loop has said of it. No call waits.
 //
-// It is watched for edges (EPOLLET): an event says that there may be something to read or room to
-// write, and that is so until a call finds that there is not.
+// It is watched for edges (EPOLLET): what an event says of it holds until a call finds otherwise.
 //
 // Owner thread only.
 

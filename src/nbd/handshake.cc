@@ -31,7 +31,9 @@ T struct_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 Handshake::Handshake(const Offer& offer) : offer_(offer) {
-  put(bytes_of(Greeting{}));
+  const Greeting greeting;
+  const std::span<const std::byte> bytes = bytes_of(greeting);
+  out_.assign(bytes.begin(), bytes.end());
 }
 
 std::size_t Handshake::wanted() const {
