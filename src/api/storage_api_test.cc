@@ -121,7 +121,8 @@ TEST_F(StorageApiTest, RefusesWhatIsNotAsItShouldBe) {
 }
 
 TEST_F(StorageApiTest, PassesOnWhatIsRefused) {
-  management_.fault = model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no"};
+  management_.fault =
+      model::ApiError{.code = model::ApiErrorCode::kBusy, .message = "no", .remedy = ""};
   for (const char* path : {"/vmhbas", "/targets", "/devices", "/paths"}) {
     EXPECT_EQ(status_of("GET", path), 503) << path;
   }

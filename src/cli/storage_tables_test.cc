@@ -68,9 +68,9 @@ std::string as_text(const std::vector<text::TextRecord>& records,
 
 TEST(StorageTables, AdaptersAreThoseOfEsxcli) {
   EXPECT_EQ(storage_adapter_table({shown_vmhba()}).print(TableFormat::kCsv),
-            "HBA Name,Driver,Link State,UID,Description\r\n"
+            "HBA Name,Driver,Link State,UID,Description\n"
             "vmhba32,ib_srp,link-up,srp.0250560001a2b301,"
-            "\"MT26428 [ConnectX IB QDR, PCIe 2.0 5.0GT/s]\"\r\n");
+            "\"MT26428 [ConnectX IB QDR, PCIe 2.0 5.0GT/s]\"\n");
   EXPECT_EQ(ibstat_vmhbas({shown_vmhba()}), "vmhba32  mlx4_0 port 1  0x0250560001a2b301  Active\n");
   model::Vmhba down = shown_vmhba();
   down.is_up = false;
