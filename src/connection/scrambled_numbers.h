@@ -1,7 +1,7 @@
 // ScrambledNumbers: numbers of 32 bits that do not repeat before all others have been handed out,
 // and transaction IDs. A peer that has seen some cannot tell the next ones without the seed.
 //
-// This is no cryptography: it makes blind guesses useless, and keeps the numbers of this run apart
+// This is not cryptography: it makes blind guesses useless, and keeps the numbers of this run apart
 // from those of the run before, which a peer may still remember. A plain value; the thread of its
 // owner.
 

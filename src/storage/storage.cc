@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "base/log.h"
 #include "base/memory_shortage.h"
 #include "worker/port_report.h"
 
@@ -130,7 +129,7 @@ void Storage::make_vmhba(const VmhbaOrder& order) {
     if (made) parts_->vmhbas.emplace(order.number, std::move(*vmhba));
   }
   if (made) return;
-  log::error("{}: {}", order.name, made.error().message);
+  log_.error(worker_.schedule().time(), "{}: {}", order.name, made.error().message);
   not_made_.emplace(order.name, made.error().message);
 }
 

@@ -1,7 +1,7 @@
 // UnitScan finds the logical units of a target, and what each one is: REPORT LUNS, then INQUIRY,
 // identification, limits, capacity and mode of each disk.
 //
-// It sends one command at a time. A unit that answers oddly is no device, for a reason that is
+// It sends one command at a time. A unit that answers oddly is not offered, for a reason that is
 // kept; the others are. It ends once: with its result, or without one when the path is lost or
 // REPORT LUNS fails.
 //

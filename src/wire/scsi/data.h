@@ -104,7 +104,7 @@ struct Capacity16Data {
   Be32 block_bytes{};
   std::uint8_t protection = 0;
   std::uint8_t exponents = 0;  // protection interval 4, blocks of a physical block 4
-  Be16 provisioning{};           // LBPME, LBPRZ, lowest aligned block 14
+  Be16 provisioning{};         // LBPME, LBPRZ, lowest aligned block 14
   std::array<std::uint8_t, 16> reserved{};
 };
 static_assert(sizeof(Capacity16Data) == 32);
