@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <numeric>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/wire_int.h"
+#include "guestmem/payload.h"
 
 namespace paravane::host_verbs {
 namespace {
@@ -67,7 +70,11 @@ Result<std::unique_ptr<ServiceMemory>> ServiceMemory::make(const Size& size) {
 }
 
 ServiceMemory::ServiceMemory(const Size& size, UniqueFd file)
-    : size_(size), file_(std::move(file)), payloads_(size.payloads), messages_(size.messages) {}
+    : size_(size),
+      file_(std::move(file)),
+      payloads_(size.payloads),
+      messages_(size.messages),
+      contents_(size.payloads) {}
 
 std::uint64_t ServiceMemory::bytes() const {
   const std::uint64_t messages = std::uint64_t{size_.messages} * kMessageBytes;
@@ -118,6 +125,31 @@ bool ServiceMemory::extents(std::uint32_t payload_place, std::uint32_t offset, s
   assert(offset <= kPayloadBytes && length <= kPayloadBytes - offset);
   return memory_.resolve({payload(payload_place).value + offset}, length, Rights::kReadWrite,
                          out) == Reach::kOk;
+}
+
+void ServiceMemory::take_over(std::uint32_t payload_place, std::uint64_t user) {
+  Content& content = contents_[payload_place];
+  if (content.user != user) content = {.user = user};
+}
+
+void ServiceMemory::note_filled(std::uint32_t payload_place, std::uint32_t length) {
+  Content& content = contents_[payload_place];
+  content.own = std::max(content.own, length);
+}
+
+bool ServiceMemory::clear_others(std::uint32_t payload_place, std::uint32_t length) {
+  static constexpr std::array<std::byte, std::size_t{64} << 10> kZeros{};
+  Content& content = contents_[payload_place];
+  while (content.own < length) {
+    const auto part = std::min<std::uint32_t>(length - content.own, kZeros.size());
+    ExtentList to;
+    if (!extents(payload_place, content.own, part, to) ||
+        !scatter_payload(std::span(kZeros).first(part), to)) {
+      return false;
+    }
+    content.own += part;
+  }
+  return true;
 }
 
 Status ServiceMemory::write(std::uint32_t place, std::span<const std::byte> from) {

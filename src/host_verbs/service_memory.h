@@ -71,6 +71,15 @@ class ServiceMemory {
   bool extents(std::uint32_t payload, std::uint32_t offset, std::uint32_t length,
                ExtentList& out) const;
 
+  // ---- Whose bytes are in a payload ----
+  // A peer may write less than it says, so a user must find nothing there but bytes of its own, and
+  // zeros. It takes a payload over before it uses it; its number is not 0.
+  void take_over(std::uint32_t payload, std::uint64_t user);
+  // The first `length` bytes are the user's own.
+  void note_filled(std::uint32_t payload, std::uint32_t length);
+  // Zeroes what among the first `length` bytes is not the user's own. False: the memory has failed.
+  bool clear_others(std::uint32_t payload, std::uint32_t length);
+
   // For messages. REQUIRES: at most kMessageBytes. Errors: as GuestMemory's.
   Status write(std::uint32_t message, std::span<const std::byte> bytes);
   Status read(std::uint32_t message, std::span<std::byte> bytes) const;
@@ -85,6 +94,11 @@ class ServiceMemory {
   GuestMemory memory_;  // ours, without an adapter
   Places payloads_;
   Places messages_;
+  struct Content {
+    std::uint64_t user = 0;
+    std::uint32_t own = 0;  // so many bytes from the start are the user's, or zeros
+  };
+  std::vector<Content> contents_;  // of payloads
 };
 
 }  // namespace paravane::host_verbs

@@ -69,6 +69,39 @@ TEST(ServiceMemoryTest, ADirectoryNamesThePagesOfItsPayload) {
   }
 }
 
+TEST(ServiceMemoryTest, AUserFindsNothingOfAnother) {
+  const auto memory = make_memory();
+  const auto write = [&](std::byte value, std::uint32_t offset, std::uint32_t length) {
+    ExtentList extents;
+    ASSERT_TRUE(memory->extents(1, offset, length, extents));
+    ASSERT_TRUE(scatter_payload(std::vector(length, value), extents));
+  };
+  const auto read = [&](std::uint32_t length) {
+    std::vector<std::byte> bytes(length);
+    ExtentList extents;
+    EXPECT_TRUE(memory->extents(1, 0, length, extents));
+    EXPECT_TRUE(gather_payload(extents, bytes));
+    return bytes;
+  };
+  memory->take_over(1, 7);
+  write(std::byte{7}, 0, 200'000);
+  memory->note_filled(1, 200'000);
+  EXPECT_TRUE(memory->clear_others(1, 200'000));
+  EXPECT_EQ(read(200'000), std::vector(200'000, std::byte{7})) << "its own stays";
+  memory->take_over(1, 8);
+  EXPECT_TRUE(memory->clear_others(1, 4096));
+  EXPECT_EQ(read(4096), std::vector(4096, std::byte{0}));
+  memory->take_over(1, 8);
+  EXPECT_TRUE(memory->clear_others(1, 200'000)) << "the rest is still another's";
+  EXPECT_EQ(read(200'000), std::vector(200'000, std::byte{0}));
+  // What was never finished is seen by no other either.
+  memory->take_over(1, 9);
+  write(std::byte{9}, 0, 4096);
+  memory->take_over(1, 8);
+  EXPECT_TRUE(memory->clear_others(1, 4096));
+  EXPECT_EQ(read(4096), std::vector(4096, std::byte{0}));
+}
+
 TEST(ServiceMemoryTest, AMessageIsReadAsItWasWritten) {
   const auto memory = make_memory();
   std::array<std::byte, ServiceMemory::kMessageBytes> first{};

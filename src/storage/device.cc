@@ -121,6 +121,7 @@ void Device::close(nbd::BlockClient& client) {
 std::unique_ptr<Device::Buffer> Device::take_place() {
   const auto place = surroundings_.memory.payloads().take();
   if (!place) return nullptr;
+  surroundings_.memory.take_over(*place, surroundings_.number);
   ++buffers_;
   return std::make_unique<Buffer>(self_, surroundings_.memory, surroundings_.memory_freed, *place);
 }
@@ -321,13 +322,19 @@ bool Device::make_task(Request& request, Task& task) {
     case BlockOperation::kWrite: {
       const scsi::BlockRange range{.block = first, .blocks = piece_of(facts_.most_transfer_blocks)};
       request.piece = range.blocks * block;
+      const std::uint32_t place = static_cast<Buffer&>(*request.block.buffer).place();
+      if (request.block.operation == BlockOperation::kWrite) {
+        surroundings_.memory.note_filled(place, request.block.length);
+      } else if (!surroundings_.memory.clear_others(place, request.block.length)) {
+        return false;
+      }
       task.request = request.block.operation == BlockOperation::kRead
                          ? scsi::read(range, block)
                          : scsi::write(range, block,
                                        request.block.force_unit_access && facts_.has_write_cache
                                            ? scsi::Durability::kOnMedium
                                            : scsi::Durability::kCached);
-      task.payload = static_cast<Buffer&>(*request.block.buffer).place();
+      task.payload = place;
       task.offset = request.done;
       return true;
     }

@@ -66,6 +66,7 @@ class Device final : public nbd::BlockDevice {
   };
   // All outlive it.
   struct Surroundings {
+    std::uint64_t number = 0;  // of the device, as a user of the memory: not 0, and no other's
     host_verbs::ServiceMemory& memory;
     TimerQueue& timers;
     std::function<void()> wake;                              // pump() has something to do

@@ -28,7 +28,8 @@ ServedDevice* DeviceTable::device_of(const UnitFacts& facts) {
   if (devices_.size() >= model::kMaxDevices) return nullptr;
   const std::string name = facts.name;
   auto made = std::make_unique<ServedDevice>(
-      facts, Device::Surroundings{.memory = surroundings_.memory,
+      facts, Device::Surroundings{.number = ++last_number_,
+                                  .memory = surroundings_.memory,
                                   .timers = surroundings_.timers,
                                   .wake = [this, name] { wake(name); },
                                   .memory_freed = [this] { on_memory(); },

@@ -96,6 +96,7 @@ class DeviceTable {
   std::set<std::string> woken_;
   std::vector<ServedDevice*> with_clients_;
   bool memory_freed_ = false;
+  std::uint64_t last_number_ = 0;  // of a device
   LimitedLog log_;
 };
 

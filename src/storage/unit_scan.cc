@@ -35,6 +35,8 @@ UnitScan::~UnitScan() {
 bool UnitScan::begin(Instant now) {
   payload_ = memory_.payloads().take();
   if (!payload_) return false;
+  // A scan is another user each time, which fills with zeros what it asks for.
+  memory_.take_over(*payload_, 0);
   now_ = now;
   ask();
   return true;
