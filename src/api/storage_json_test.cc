@@ -61,7 +61,7 @@ model::ScsiDevice a_device() {
           .is_thin = true,
           .working_path = "vmhba32:C0:T1:L2",
           .paths = {a_path()},
-          .socket = "/run/paravane/luns/naa.1.sock",
+          .socket = "/run/paravane/vms/naa.1.lun",
           .vm = "db1",
           .is_open = true,
           .counters = {{"reads", 7}},

@@ -284,7 +284,7 @@ TEST_F(StorageCommandsTest, AVmsDiskCanBeALun) {
   EXPECT_EQ(run({"vm", "set", "db2", "--disk", "lun:naa.2"}), ExitStatus::kOk);
   EXPECT_EQ(run({"vm", "set", "db2", "--disk", "lun:sda"}), ExitStatus::kUsage);
   EXPECT_EQ(run({"vm", "libvirt-xml", "db2"}), ExitStatus::kOk);
-  EXPECT_THAT(out_, HasSubstr("/luns/naa.2.sock'/>")) << "where it would be";
+  EXPECT_THAT(out_, HasSubstr("/naa.2.lun'/>")) << "where it would be";
   EXPECT_EQ(run({"vm", "show", "db1"}), ExitStatus::kOk);
   EXPECT_THAT(out_, HasSubstr("lun:naa.1,readonly"));
 }

@@ -57,7 +57,7 @@ std::vector<model::ScsiDevice> shown_devices() {
            .is_thin = true,
            .working_path = "vmhba32:C0:T0:L0",
            .paths = shown_paths(),
-           .socket = "/run/paravane/luns/naa.60014051e7a0.sock",
+           .socket = "/run/paravane/vms/naa.60014051e7a0.lun",
            .vm = "db1"}};
 }
 
@@ -169,7 +169,7 @@ TEST(StorageTables, ScsidevsHaveTheListsOfVsphere) {
   EXPECT_EQ(scsidevs_compact(shown_devices()),
             "Device UID        Device Type    Console Device                            Size     "
             "Multipath Plugin  Display Name\n"
-            "naa.60014051e7a0  Direct-Access  /run/paravane/luns/naa.60014051e7a0.sock  20480MB  "
+            "naa.60014051e7a0  Direct-Access  /run/paravane/vms/naa.60014051e7a0.lun  20480MB  "
             "NMP               LIO-ORG SRP Disk (naa.60014051e7a0)\n");
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/lun_sockets.h"
 #include "model/lun_disk.h"
 #include "vmm/libvirt_domain.h"
 #include "vmm/qemu_arguments.h"
@@ -104,12 +105,7 @@ ExitStatus run_libvirt_xml(ArgumentOptions options, const Context& context) {
   ExitStatus status = ExitStatus::kOk;
   const auto vm = find_vm(options, context, status);
   if (!vm) return status;
-  if (model::has_luns(vm->spec)) {
-    const auto devices = context.client().list_scsi_devices();
-    options.vmm.luns =
-        model::lun_sockets(vm->spec, devices.value_or(std::vector<model::ScsiDevice>()),
-                           std::filesystem::path(context.socket).parent_path().string());
-  }
+  options.vmm.luns = lun_sockets_of(*vm, context);
   const auto xml = vmm::libvirt_xml(*vm, options.vmm);
   if (!xml) return report_usage(xml.error().message);
   fmt::print("{}", *xml);

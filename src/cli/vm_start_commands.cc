@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/lun_sockets.h"
 #include "cli/vm_check.h"
 #include "cli/vm_power.h"
 #include "cli/vm_table.h"
@@ -43,13 +44,6 @@ std::string lun_not_there_yet(const model::VmSpec& vm, api::ApiClient& client) {
     if (disk.is_lun() && !works) return "LUN " + disk.lun;
   }
   return {};
-}
-
-model::LunSockets sockets_of(const model::VmSpec& vm, const Context& context) {
-  if (!model::has_luns(vm)) return {};
-  const auto devices = context.client().list_scsi_devices();
-  return model::lun_sockets(vm, devices.value_or(std::vector<model::ScsiDevice>()),
-                            std::filesystem::path(context.socket).parent_path().string());
 }
 
 // Waits for what the VM needs of the daemon, and says once what that is. Returns what is
@@ -138,7 +132,7 @@ ExitStatus run_start(const PowerOptions& options, const Context& context) {
   if (by_unit) {
     const Status started = start_vm_unit(name);
     if (!started) return report_vm_failure(name, started.error().message);
-  } else if (const auto started = vmm::launch_detached(*vm, *places, sockets_of(vm->spec, context));
+  } else if (const auto started = vmm::launch_detached(*vm, *places, lun_sockets_of(*vm, context));
              !started) {
     return report_vm_failure(name, started.error().message);
   }
@@ -158,7 +152,7 @@ ExitStatus run_run(const PowerOptions& options, const Context& context) {
   const auto vm = startable(options.name, context, Starter::kUs, status);
   if (!vm) return status;
   const Error error =
-      vmm::launch(*vm, *places, vmm::Output::kInherited, sockets_of(vm->spec, context));
+      vmm::launch(*vm, *places, vmm::Output::kInherited, lun_sockets_of(*vm, context));
   return report_vm_failure(options.name, error.message);
 }
 

@@ -17,7 +17,8 @@ std::size_t remove_stale_sockets(const std::filesystem::path& directory) {
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::filesystem::path& path = entry->path();
-    if (path.extension() != ".sock" || look_at_socket(path).use != SocketUse::kStale) continue;
+    const bool is_ours = path.extension() == ".sock" || path.extension() == ".lun";
+    if (!is_ours || look_at_socket(path).use != SocketUse::kStale) continue;
     if (::unlink(path.c_str()) == 0) {
       ++removed;
     } else {

@@ -43,8 +43,8 @@ std::vector<LunProblem> lun_problems(const VmSpec& vm, std::span<const ScsiDevic
 
 // Where each LUN is served by NBD, by its name.
 using LunSockets = std::map<std::string, std::string>;
-// Those of the VM's LUNs. `directory`: that of the API's socket, for a LUN that is not there now or
-// not served: then it is where it would be (lun_socket()).
+// Those of the VM's LUNs. `directory`: that of the sockets of VMs, for a LUN that is not there now
+// or not served: then it is where it would be (lun_socket()).
 LunSockets lun_sockets(const VmSpec& vm, std::span<const ScsiDevice> devices,
                        std::string_view directory);
 bool has_luns(const VmSpec& vm);

@@ -27,7 +27,7 @@ ScsiDevice good_device() {
           .block_bytes = 512,
           .working_path = "vmhba32:C0:T0:L0",
           .paths = {{.name = "vmhba32:C0:T0:L0", .vmhba = "vmhba32"}},
-          .socket = "/run/paravane/luns/naa.60014051e7a0.sock"};
+          .socket = "/run/paravane/vms/naa.60014051e7a0.lun"};
 }
 
 std::string lun_problem_of(const ScsiDevice& device) {
@@ -97,8 +97,8 @@ TEST(LunDisk, IsServedWhereTheDaemonSaysOrWouldSay) {
   odd.name = "naa.2";
   odd.socket = "relative";
   EXPECT_EQ(lun_sockets(vm, std::vector{good_device(), odd}, "/run/p"),
-            (LunSockets{{kLun, "/run/paravane/luns/naa.60014051e7a0.sock"},
-                        {"naa.2", "/run/p/luns/naa.2.sock"}}));
+            (LunSockets{{kLun, "/run/paravane/vms/naa.60014051e7a0.lun"},
+                        {"naa.2", "/run/p/naa.2.lun"}}));
   EXPECT_TRUE(has_luns(vm));
   EXPECT_FALSE(has_luns(lun_vm("db1", {})));
 }

@@ -192,7 +192,7 @@ Status check_device_name(std::string_view name) {
 }
 
 std::string lun_socket(std::string_view directory, std::string_view device) {
-  return fmt::format("{}/luns/{}.sock", directory, device);
+  return fmt::format("{}/{}.lun", directory, device);
 }
 
 }  // namespace paravane::model

@@ -143,8 +143,8 @@ std::string lun_path_name(std::string_view vmhba, std::uint32_t target, std::uin
 // "naa.", "eui." or "t10.", then letters, digits, '_', '-' and '.'. Errors: kInvalidArgument, with
 // the rule.
 Status check_device_name(std::string_view name);
-// Where a device is served by convention: "/run/paravane/luns/naa.6001405....sock". `directory`:
-// that of the API's socket.
+// Where a device is served: "/run/paravane/vms/naa.6001405....lun". `directory`: that of the
+// sockets of VMs.
 std::string lun_socket(std::string_view directory, std::string_view device);
 
 // A logical unit, by whichever paths it is reached.

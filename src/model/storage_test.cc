@@ -130,7 +130,7 @@ TEST(StorageNames, AreThoseOfEsxcliAndOfLio) {
   EXPECT_EQ(srp_adapter_identifier(kGuid), "srp.0250560001a2b301");
   EXPECT_EQ(srp_target_identifier(1, 2), "srp.0000000000000001:0000000000000002");
   EXPECT_EQ(lun_path_name("vmhba32", 1, 255), "vmhba32:C0:T1:L255");
-  EXPECT_EQ(lun_socket("/run/paravane", "naa.6001405"), "/run/paravane/luns/naa.6001405.sock");
+  EXPECT_EQ(lun_socket("/run/paravane/vms", "naa.6001405"), "/run/paravane/vms/naa.6001405.lun");
 }
 
 TEST(DeviceName, CanBeAFileName) {
