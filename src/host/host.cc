@@ -16,6 +16,7 @@
 #include "host/port_config.h"
 #include "host/refusals.h"
 #include "model/interface_name.h"
+#include "model/lun_disk.h"
 
 namespace paravane::host {
 
@@ -26,6 +27,7 @@ model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
   model::VmSpec spec = asked;
   if (auto room = check_room(spec); !room) return std::unexpected(room.error());
   if (auto good = check_port_groups(spec); !good) return std::unexpected(good.error());
+  if (auto good = check_luns(spec); !good) return std::unexpected(good.error());
   for (model::AdapterSpec& adapter : spec.adapters) {
     if (!adapter.mac) adapter.mac = choose_mac(spec, adapter.number);
   }
@@ -44,6 +46,16 @@ model::ApiResult<model::VmStatus> Host::add_vm(const model::VmSpec& asked) {
   tell_vm("vm.added", spec.name, fmt::format("vm {} was added", spec.name));
   tell_cluster();
   return status_of(vm, {});
+}
+
+std::vector<model::VmSpec> Host::specs() const {
+  std::vector<model::VmSpec> specs;
+  for (const auto& [name, vm] : vms_) specs.push_back(vm.spec);
+  return specs;
+}
+
+model::ApiResult<void> Host::check_luns(const model::VmSpec& spec) const {
+  return model::check_luns(spec, specs());
 }
 
 model::ApiResult<void> Host::check_room(const model::VmSpec& spec) const {

@@ -357,6 +357,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   model::ApiResult<void> open_vmkernel();
   model::ApiResult<void> open_infiniband();
   model::ApiResult<void> open_storage();
+  std::vector<model::VmSpec> specs() const;
+  // Whether the VM may have its LUNs. Errors: kInUse.
+  model::ApiResult<void> check_luns(const model::VmSpec& spec) const;
   void tell_rules();  // sends the worker the rules for adapters from the settings
   worker::PortEvents port_events();
   void on_lost();

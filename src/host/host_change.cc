@@ -55,6 +55,7 @@ model::ApiResult<model::VmStatus> Host::set_vm(const std::string& name,
     if (auto may = check_cluster(); !may) return std::unexpected(may.error());
     if (auto good = check_port_groups(*changed); !good) return std::unexpected(good.error());
   }
+  if (auto good = check_luns(*changed); !good) return std::unexpected(good.error());
   if (model::only_moves(change)) return move_adapters(vm, *changed);
   const auto now = states();
   if (!now) return std::unexpected(now.error());

@@ -412,9 +412,8 @@ model::ApiResult<void> Host::open_storage() {
           },
           .vm_of =
               [this](const std::string& device) {
-                std::vector<model::VmSpec> specs;
-                for (const auto& [name, vm] : vms_) specs.push_back(vm.spec);
-                const model::VmSpec* vm = model::vm_of_lun(device, specs);
+                const std::vector<model::VmSpec> all = specs();
+                const model::VmSpec* vm = model::vm_of_lun(device, all);
                 return vm != nullptr ? vm->name : std::string();
               },
           .tell = [this](model::Event event) { tell(std::move(event)); }},
