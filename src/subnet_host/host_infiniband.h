@@ -172,6 +172,7 @@ class HostInfiniband final : public model::InfinibandManagement {
   void tell_types(const model::IbAdapter& adapter);
   model::IbModuleStatus module_status(const std::string& name) const;
   void add_port_type_problems(model::IbModuleStatus& status) const;
+  void add_vmhba_status(model::IbModuleStatus& status) const;
   void keep_numbers();
   void show_net_queues();
   // After adapters came or went: closes taps of uplinks that are gone, and tells the host.

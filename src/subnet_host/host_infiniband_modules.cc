@@ -170,6 +170,8 @@ model::IbModuleStatus HostInfiniband::module_status(const std::string& name) con
   } else if (name == model::kModuleIpoib) {
     status.summary = counted(uplinks_.size(), "uplink");
     status.problems.insert(status.problems.end(), uplink_problems_.begin(), uplink_problems_.end());
+  } else if (name == model::kModuleSrp && status.is_loaded) {
+    add_vmhba_status(status);
   }
   return status;
 }

@@ -1,6 +1,11 @@
 // HostInfiniband: the storage adapters that module ib_srp makes of the ports.
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "model/ib_module.h"
+#include "model/storage.h"
 #include "subnet_host/host_infiniband.h"
 
 namespace paravane::subnet_host {
@@ -29,6 +34,24 @@ ApiResult<SrpVmhbas> HostInfiniband::srp_vmhbas() {
     }
   }
   return made;
+}
+
+// REQUIRES: the module is loaded.
+void HostInfiniband::add_vmhba_status(model::IbModuleStatus& status) const {
+  std::size_t wanted = 0;
+  for (const model::IbAdapter* adapter : adapters_by_bus()) {
+    const model::IbAdapterTypes types = types_of(*adapter);
+    wanted +=
+        static_cast<std::size_t>(std::ranges::count(types.ports, model::IbPortType::kInfiniband));
+  }
+  wanted *= modules_.value(model::kModuleSrp, model::kMaxVmhbasName);
+  const std::size_t made = std::min(wanted, model::kMaxVmhbas);
+  status.summary = fmt::format("{} vmhba{}", made, made == 1 ? "" : "s");
+  if (made == wanted) return;
+  status.problems.push_back(fmt::format(
+      "{} vmhbas of {} are not made: a host has {} at most; lower max_vmhbas with: esxcfg-module "
+      "ib_srp -s 'max_vmhbas=N', then: paravane infiniband restart",
+      wanted - made, wanted, model::kMaxVmhbas));
 }
 
 }  // namespace paravane::subnet_host
