@@ -27,6 +27,7 @@ Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
                                                             .protection_domains = 2,
                                                             .gids = 2},
                                        made->shown_, timers, *made->fabric_, made->events_);
+  made->adapter_->choose_numbers_after(limits.queue_pairs_after);
   const auto pd = made->adapter_->create_pd();
   if (!pd) return std::unexpected(pd.error());
   made->pd_ = *pd;

@@ -25,6 +25,9 @@ class ServiceAdapter {
   struct Limits {
     std::uint32_t queue_pairs = 80;
     std::uint32_t lent = 4096;  // keys come back after so many others
+    // Numbers of queue pairs come after it. A random one, since peers may remember those of the
+    // engine before, and take a connection with one of them for stale.
+    std::uint32_t queue_pairs_after = 0;
   };
 
   // `memory` and `timers` outlive it. Errors: as ServiceMemory::show_in(), Adapter::create_pd(),

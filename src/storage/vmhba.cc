@@ -72,8 +72,9 @@ Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
   auto place = ports_.join_service({.vm = order_.name}, mac_of(gid), order_.segment);
   if (!place) return std::unexpected(place.error());
   id_ = place->id;
-  auto adapter =
-      host_verbs::ServiceAdapter::make(id_, {}, memory, timers_, std::move(place->fabric), gid);
+  auto adapter = host_verbs::ServiceAdapter::make(
+      id_, {.queue_pairs_after = static_cast<std::uint32_t>(random_number())}, memory, timers_,
+      std::move(place->fabric), gid);
   if (!adapter) {
     ports_.forget_service(id_);
     return std::unexpected(adapter.error());

@@ -106,6 +106,9 @@ class Adapter {
   // kBadState (number in use), kInvalidArgument (a number that the type cannot have: the GSI QP is
   // number 1, no other is below 2).
   Result<std::unique_ptr<QueuePair>> create_qp(const QueuePairSpec& spec);
+  // The numbers that the adapter chooses come after this one. For an adapter that follows another
+  // with the same address, whose peers may remember the numbers of its connections.
+  void choose_numbers_after(std::uint32_t number) { qp_cursor_ = number & kQpNumberMask; }
   // nullptr: none, or the adapter is closed.
   QueuePair* find_qp(std::uint32_t number) const;
   std::uint32_t qp_count() const { return qp_count_; }

@@ -92,6 +92,17 @@ TEST_F(AdapterTest, C30ChosenNumbersAreNeverZeroOrOne) {
   }
 }
 
+TEST_F(AdapterTest, NumbersComeAfterTheOneThatIsSaid) {
+  adapter().choose_numbers_after(0x12'3452);
+  const auto first = std::move(create(QpType::kReliableConnected).value());
+  const auto second = std::move(create(QpType::kReliableConnected).value());
+  EXPECT_EQ(first->number(), 0x12'3453u);
+  EXPECT_EQ(second->number(), 0x12'3454u);
+  // At the end of the range they begin anew.
+  adapter().choose_numbers_after(0xFFFF'FFFF);
+  EXPECT_GT(create(QpType::kReliableConnected).value()->number(), 1u);
+}
+
 TEST_F(AdapterTest, GivenNumbersAreTaken) {
   const auto qp = *create(kRc, 7);
   EXPECT_EQ(qp->number(), 7u);
