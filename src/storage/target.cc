@@ -13,10 +13,7 @@ Target::Target(Facts facts, TargetLogin::Surroundings login, std::function<std::
       surroundings_(std::move(login)),
       psn_(std::move(psn)),
       listener_(std::move(listener)) {
-  surroundings_.look_again = [this] {
-    wants_scan_ = true;
-    surroundings_.wake();
-  };
+  surroundings_.look_again = [this](Instant now) { look_again(now); };
 }
 
 Target::~Target() {
@@ -33,6 +30,12 @@ model::TargetState Target::state() const {
 }
 
 void Target::look_again(Instant now) {
+  wants_scan_ = true;
+  scan_at_ = std::max(scan_at_, now + kScanPause);
+  wake_at(scan_at_);
+}
+
+void Target::rescan(Instant now) {
   wants_scan_ = true;
   scan_at_ = login_at_ = now;
   surroundings_.wake();
@@ -83,6 +86,8 @@ void Target::begin_login(Instant now) {
 
 void Target::end_login(Instant now) {
   problem_ = login_->problem();
+  // Before the login goes: paths have it until then, also if memory lacks for this.
+  listener_.units_lost(*this, problem_);
   is_refused_ = login_->state() == TargetLogin::State::kRefused;
   // The other way is tried at once, and both again later.
   const bool is_other_way = login_->is_service_unknown() && !facts_.is_named && !uses_port_;
@@ -95,7 +100,6 @@ void Target::end_login(Instant now) {
   units_ = 0;
   login_at_ = is_other_way ? now : now + kLoginPause;
   wake_at(login_at_);
-  listener_.units_lost(*this, problem_);
 }
 
 void Target::begin_scan(Instant now) {

@@ -59,7 +59,9 @@ class Target {
   void pump(Instant now);
   // Whether the vmhba's port is up. While it is down, there is no login, and none is tried.
   void set_link(bool is_up, Instant now);
-  // Finds its units anew, or logs in at once if it is not logged in.
+  // Finds its units anew, or logs in at once if it is not logged in: an operator wants it.
+  void rescan(Instant now);
+  // Finds its units anew, but not all the time, whatever it answers.
   void look_again(Instant now);
   bool is_looking() const { return scan_ != nullptr || wants_scan_; }
 

@@ -227,10 +227,24 @@ void TargetLogin::send_waiting(Instant now) {
   }
 }
 
+// A command that comes to a unit while it is reset may end in that without an answer.
+bool TargetLogin::is_being_reset(scsi::Lun lun) const {
+  return std::ranges::any_of(managed_, [lun](const auto& entry) {
+    return entry.second.function == srp::TaskFunction::kLunReset && entry.second.lun == lun;
+  });
+}
+
 bool TargetLogin::send_task(const Waiting& waiting, Instant now) {
-  if (!session_->has_room()) return false;
+  if (!session_->has_room() || is_being_reset(waiting.task.lun)) return false;
   const Task& task = waiting.task;
-  std::optional<std::uint32_t> key;
+  // What memory lacks for is found before the command is sent: afterwards nothing may throw, or it
+  // would be sent again.
+  std::map<srp::Tag, Sent> made;
+  made.emplace(srp::Tag::kNone, Sent{.lun = task.lun,
+                                     .done = waiting.done,
+                                     .key = {},
+                                     .recovery = srp::Recovery(now, kPatience)});
+  auto node = made.extract(made.begin());
   srp::DataPlace place;
   if (task.payload && task.request.bytes > 0) {
     const auto lent = surroundings_.adapter.lend(*task.payload, task.offset + task.request.bytes,
@@ -241,30 +255,41 @@ bool TargetLogin::send_task(const Waiting& waiting, Instant now) {
       to_end_ = "memory cannot be lent to the target: " + lent.error().message;
       return false;
     }
-    key = *lent;
+    node.mapped().key = *lent;
     place = {.address = surroundings_.adapter.memory().payload(*task.payload).value + task.offset,
-             .key = *key,
+             .key = *lent,
              .bytes = task.request.bytes,
              .direction = task.request.direction};
   }
   const auto tag = session_->submit({.lun = task.lun, .cdb = task.request.cdb, .data = place});
   if (!tag) {
-    if (key) surroundings_.adapter.end_loan(*key);
+    if (node.mapped().key) surroundings_.adapter.end_loan(*node.mapped().key);
     return false;
   }
-  sent_.emplace(*tag, Sent{.lun = task.lun,
-                           .done = waiting.done,
-                           .key = key,
-                           .recovery = srp::Recovery(now, kPatience)});
+  node.key() = *tag;
+  sent_.insert(std::move(node));
   return true;
 }
 
 bool TargetLogin::send_reset(Waiting& waiting, Instant now) {
   if (!session_->can_manage()) return false;
-  const auto tag = session_->manage(srp::TaskFunction::kLunReset, waiting.task.lun);
+  return manage(srp::TaskFunction::kLunReset, {},
+                Managed{.lun = waiting.task.lun,
+                        .function = srp::TaskFunction::kLunReset,
+                        .done = waiting.done,
+                        .deadline = now + kPatience.command});
+}
+
+bool TargetLogin::manage(srp::TaskFunction function, std::optional<srp::Tag> task,
+                         Managed managed) {
+  std::map<srp::Tag, Managed> made;
+  const scsi::Lun lun = managed.lun;
+  made.emplace(srp::Tag::kNone, std::move(managed));
+  auto node = made.extract(made.begin());
+  const auto tag = session_->manage(function, lun, task);
   if (!tag) return false;
-  managed_.emplace(*tag,
-                   Managed{.done = std::move(waiting.done), .deadline = now + kPatience.command});
+  node.key() = *tag;
+  managed_.insert(std::move(node));
   return true;
 }
 
@@ -301,7 +326,7 @@ void TargetLogin::on_managed(srp::Tag request, srp::TaskFunction function, srp::
 void TargetLogin::on_async_event(scsi::Lun /*lun*/, const std::optional<scsi::Sense>& sense) {
   if (sense && (sense->meaning() == scsi::Meaning::kReportedLunsChanged ||
                 sense->meaning() == scsi::Meaning::kCapacityChanged)) {
-    surroundings_.look_again();
+    surroundings_.look_again(now_);
   }
 }
 
@@ -335,14 +360,10 @@ bool TargetLogin::recover(srp::Tag command, Sent& sent, srp::Recovery::Step step
       return true;
     }
     const bool is_abort = step == srp::Recovery::Step::kAbort;
-    const auto tag =
-        session_->can_manage()
-            ? session_->manage(
-                  is_abort ? srp::TaskFunction::kAbortTask : srp::TaskFunction::kLunReset, sent.lun,
-                  is_abort ? std::optional(command) : std::nullopt)
-            : std::nullopt;
-    if (tag) {
-      managed_.emplace(*tag, Managed{.task = command});
+    const auto function = is_abort ? srp::TaskFunction::kAbortTask : srp::TaskFunction::kLunReset;
+    if (session_->can_manage() &&
+        manage(function, is_abort ? std::optional(command) : std::nullopt,
+               Managed{.lun = sent.lun, .function = function, .task = command})) {
       return false;
     }
     step = sent.recovery.on_not_sent(now);

@@ -51,8 +51,8 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
     TimerQueue& timers;
     std::uint64_t local_guid = 0;  // of the port
     srp::PortId initiator{};
-    std::function<void()> wake;        // pump() has something to do
-    std::function<void()> look_again;  // the target's logical units have changed
+    std::function<void()> wake;                   // pump() has something to do
+    std::function<void(Instant now)> look_again;  // the target's logical units have changed
   };
   TargetLogin(TargetAddress address, Surroundings surroundings);
   ~TargetLogin() override;
@@ -101,6 +101,8 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
   };
   // Task management that is under way.
   struct Managed {
+    scsi::Lun lun{};
+    srp::TaskFunction function{};
     TaskDone done{};                 // of reset_unit()
     std::optional<srp::Tag> task{};  // whose recovery it is
     Instant deadline = kNever;       // of reset_unit()
@@ -115,8 +117,10 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
   void on_dropped(srp::Tag request) override;
 
   void send_waiting(Instant now);
+  bool is_being_reset(scsi::Lun lun) const;
   bool send_task(const Waiting& waiting, Instant now);
   bool send_reset(Waiting& waiting, Instant now);
+  bool manage(srp::TaskFunction function, std::optional<srp::Tag> task, Managed managed);
   void give_back(srp::Tag command, const TaskResult& result);
   void recover_in_time(Instant now);
   // True: the login has to end.

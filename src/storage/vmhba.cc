@@ -16,6 +16,7 @@ namespace {
 constexpr Duration kFirstLook = std::chrono::seconds(1);
 constexpr Duration kSecondLook = std::chrono::seconds(6);
 constexpr Duration kThirdLook = std::chrono::seconds(20);
+constexpr std::size_t kMostOfPort = 4;      // targets that were found at one port
 constexpr std::size_t kMostDatagrams = 32;  // of a turn
 
 // The first vmhba of a port has the port's GUID; others differ in the highest digit, which leaves
@@ -167,6 +168,29 @@ void Vmhba::take_named(Instant now) {
   for (const TargetAddress& address : order_.named) add_target(address, "", /*is_named=*/true);
 }
 
+// A target that answers with many made-up services has no more than a few, and leaves room for
+// others: of those that were found, one that is not logged in goes for one of another port.
+bool Vmhba::make_room(const TargetAddress& address) {
+  std::size_t found = 0;
+  std::size_t of_port = 0;
+  auto victim = targets_.end();
+  for (auto known = targets_.begin(); known != targets_.end(); ++known) {
+    const Target& target = *known->second;
+    if (target.facts().is_named) continue;
+    ++found;
+    const bool is_of_port = target.facts().address.gid == address.gid;
+    if (is_of_port) ++of_port;
+    if (!is_of_port && target.state() != model::TargetState::kLoggedIn) victim = known;
+  }
+  if (of_port >= kMostOfPort) return false;
+  if (found < order_.most_targets) return true;
+  if (victim == targets_.end()) return false;
+  victim->second->set_link(false, now_);
+  listener_.target_gone(*this, victim->first);
+  targets_.erase(victim);
+  return true;
+}
+
 bool Vmhba::add_target(const TargetAddress& address, const std::string& description,
                        bool is_named) {
   for (auto& [number, target] : targets_) {
@@ -175,7 +199,7 @@ bool Vmhba::add_target(const TargetAddress& address, const std::string& descript
     if (is_named) target->set_named(true);
     return true;
   }
-  if (targets_.size() >= order_.most_targets) {
+  if (!is_named && !make_room(address)) {
     problem_ = fmt::format(
         "more targets than max_srp_targets={} allows: the others are left out; raise it with: "
         "paravane infiniband module set ib_srp max_srp_targets=N, then: paravane infiniband "
@@ -229,7 +253,7 @@ void Vmhba::on_service(const connection::SrpService& service) {
 void Vmhba::rescan(Instant now) {
   if (!order_.is_up) return;
   begin_discovery(now);
-  for (auto& [number, target] : targets_) target->look_again(now);
+  for (auto& [number, target] : targets_) target->rescan(now);
   is_woken_ = true;
   listener_.wake();
 }
@@ -264,7 +288,10 @@ void Vmhba::look_at_network(Instant now) {
   if (!order_.is_up) return;
   if (const std::uint64_t epoch = ports_.directory().epoch(); epoch != network_epoch_) {
     network_epoch_ = epoch;
-    discoveries_ = {now + kThirdLook, now + kSecondLook, now + kFirstLook};
+    // A guest that changes its GIDs all the time puts no search off.
+    const Instant first = now + kFirstLook;
+    const Instant next = discoveries_.empty() ? first : std::min(discoveries_.back(), first);
+    discoveries_ = {now + kThirdLook, now + kSecondLook, next};
   }
   if (discoveries_.empty() || now < discoveries_.back() || discovery_->is_running()) return;
   discoveries_.pop_back();

@@ -93,6 +93,8 @@ class Vmhba final : private connection::DatagramPort,
   void begin_discovery(Instant now);
   void look_at_network(Instant now);
   void take_named(Instant now);
+  // Whether one more that was found may be added.
+  bool make_room(const TargetAddress& address);
   // False: there are too many.
   bool add_target(const TargetAddress& address, const std::string& description, bool is_named);
   Target* find(connection::ConnectionId id);
