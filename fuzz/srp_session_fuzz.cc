@@ -119,7 +119,8 @@ class SrpSessionFuzz final : private srp::SessionEvents {
   std::uint64_t pick(const std::map<Tag, std::uint32_t>& from) {
     const std::uint8_t which = input_.u8();
     if (from.empty()) return which;
-    return static_cast<std::uint64_t>(std::next(from.begin(), which % from.size())->first);
+    return static_cast<std::uint64_t>(
+        std::next(from.begin(), which % static_cast<int>(from.size()))->first);
   }
   std::vector<std::byte> some_bytes() {
     std::vector<std::byte> bytes(input_.u8());

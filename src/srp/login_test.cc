@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scsi/text.h"
+#include "testing/fake_srp_target.h"
 #include "testing/hex_bytes.h"
 
 namespace paravane::srp {
@@ -120,6 +121,20 @@ TEST(SrpLogin, IsRefusedWithoutDirectDescriptorsOrForOtherChannels) {
   EXPECT_EQ(refusal_of([](auto& r) { r.formats.set(2); }), "");
   EXPECT_THAT(refusal_of([](auto& r) { r.flags = 2; }), HasSubstr("result 2"));
   EXPECT_THAT(refusal_of([](auto& r) { r.flags = 3; }), HasSubstr("result 3"));
+}
+
+TEST(SrpLogin, AtTheFakeTargetWorksInBothForms) {
+  fake::FakeRemoteMemory memory;
+  fake::FakeSrpTarget target(memory, [](auto) {});
+  const auto by_infiniband = parse_login_response(target.log_in(login_request(ask())), ask());
+  ASSERT_TRUE(by_infiniband) << by_infiniband.error().message;
+  EXPECT_EQ(by_infiniband->most_target_iu_bytes, 0x200u);
+  EXPECT_EQ(parse_login_response(target.log_in(rdma_login_request(ask())), ask()).value(),
+            *by_infiniband);
+  EXPECT_EQ(parse_login_reject(target.reject(rdma_login_request(ask()), 0x0001'0003), ask())
+                .value()
+                .reason,
+            0x0001'0003u);
 }
 
 TEST(SrpLogin, IsRejectedWithARemedy) {
