@@ -152,6 +152,7 @@ TEST_F(HandshakeTest, RefusesQueriesThatDoNotFitTheirData) {
       Bytes(3),
       joined(Be32(0)),
       joined(Be32(1), Be16(0)),
+      joined(Be32(3), Be16(0)),
       joined(Be32(0xFFFF'FFFF), Be16(0)),
       joined(Be32(0), Be16(1)),
       joined(Be32(0), Be16(0), Be16(0)),

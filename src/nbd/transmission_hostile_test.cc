@@ -180,6 +180,16 @@ TEST_F(HostileTransmissionTest, AClientThatGoesInThePayloadWritesNothing) {
   EXPECT_FALSE(rig_.disk.is_open());
 }
 
+TEST_F(HostileTransmissionTest, EndsAConnectionThatHasNoMemory) {
+  NbdProgram other = rig_.connect();
+  rig_.disk.lack_memory(true);
+  program_.request(Command::kRead, 1, 0, 512);
+  EXPECT_TRUE(program_.is_disconnected());
+  EXPECT_FALSE(rig_.disk.is_open());
+  rig_.disk.lack_memory(false);
+  EXPECT_TRUE(other.enter());
+}
+
 TEST(ReadOnlyTransmissionTest, RefusesToWriteAndStays) {
   MemoryDisk::Config config;
   config.geometry.is_read_only = true;

@@ -47,7 +47,7 @@ void Transmission::fill() {
 }
 
 void Transmission::answer(Place place) {
-  RequestTable::Entry& entry = table_.at(place);
+  const RequestTable::Entry& entry = table_.at(place);
   Reply reply{.handle = entry.request.handle, .error = entry.error, .message = entry.message};
   if (entry.buffer) {
     outgoing_ = Outgoing{.place = place, .moved = 0, .length = entry.request.length};

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "guestmem/memory_failure.h"
@@ -114,6 +115,7 @@ bool MemoryDisk::tell_ready() {
 std::unique_ptr<nbd::BlockBuffer> MemoryDisk::take_buffer(std::uint32_t length) {
   insist_of_disk(is_ready_, "memory is taken before the device is ready");
   insist_of_disk(length > 0 && length <= config_.geometry.most_bytes, "a buffer of a wrong length");
+  if (lacks_memory_) throw std::bad_alloc();
   if (free_.empty()) {
     wants_room_ = true;
     return nullptr;

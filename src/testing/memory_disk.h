@@ -67,6 +67,8 @@ class MemoryDisk final : public nbd::BlockDevice {
   void complete(std::size_t number);
   // Each request fails from now on, without effect; kDone: none does.
   void fail_with(nbd::BlockResult result) { result_ = result; }
+  // take_buffer() throws std::bad_alloc.
+  void lack_memory(bool lacks) { lacks_memory_ = lacks; }
   // Clients that open the device wait.
   void delay_ready(bool delayed) { is_ready_delayed_ = delayed; }
   // The memory of all buffers fails from now on.
@@ -102,6 +104,7 @@ class MemoryDisk final : public nbd::BlockDevice {
   bool wants_room_ = false;
   bool is_held_ = false;
   bool is_ready_delayed_ = false;
+  bool lacks_memory_ = false;
   nbd::BlockResult result_ = nbd::BlockResult::kDone;
   std::deque<UnderWay> under_way_;
   std::vector<Seen> seen_;
