@@ -43,6 +43,7 @@ struct Disk {
 std::string describe(const Disk& disk);
 inline constexpr std::string_view kLunWord =
     "lun:";  // what such a description of a LUN begins with
+inline constexpr std::string_view kLunWord = "lun:";  // what that of a LUN begins with
 
 inline constexpr std::size_t kMaxDisks = 12;
 inline constexpr std::size_t kMaxQemuArguments = 64;
