@@ -9,7 +9,8 @@
 // The owner hands in what arrives at queue pair 1 in this class, calls advance() when
 // next_deadline() has come, and may have one listener for all connections. A message counts only if
 // it names the connection by its ID, comes from the GID that was asked, and, once known, names the
-// peer's ID too (12.9). Other messages are counted and passed over.
+// peer's ID too (12.9). Other messages are counted and passed over, but a request is rejected, and
+// a disconnection of a connection that is unknown here is agreed to, as Linux does.
 //
 // Bounded: the connections, those remembered after their end, what advance() sends, and what is
 // sent for a message that arrives (at most one, and of messages that no connection expects only so

@@ -195,11 +195,17 @@ void CommunicationManager::take_disconnect(const Gid& from, const DisconnectRequ
   end_disconnected(*connection, is_ours ? Ending::kByUs : Ending::kByPeer, now);
 }
 
-// Our DREP was lost.
+// Our DREP was lost, or the connection is one of an earlier run: the peer is let go, or it would
+// call a new connection of the same queue pair stale.
 void CommunicationManager::take_late_disconnect(const Gid& from, const DisconnectRequest& request,
                                                 Instant now) {
   const EndedConnections::Ended* ended = ended_.find(request.remote_id.get(), now);
-  if (ended == nullptr || ended->peer != from) return counters_.unknown_connections.add();
+  if (ended == nullptr) {
+    counters_.unknown_connections.add();
+    if (may_answer(strangers_, now)) send_disconnect_reply(from, request);
+    return;
+  }
+  if (ended->peer != from) return counters_.foreign_senders.add();
   if (ended->remote_id != request.local_id.get() || ended->local_qp != request.remote_qp_number())
     return counters_.wrong_names.add();
   counters_.duplicates.add();
