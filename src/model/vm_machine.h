@@ -41,8 +41,6 @@ struct Disk {
 
 // In the format of the option --disk.
 std::string describe(const Disk& disk);
-inline constexpr std::string_view kLunWord =
-    "lun:";  // what such a description of a LUN begins with
 inline constexpr std::string_view kLunWord = "lun:";  // what that of a LUN begins with
 
 inline constexpr std::size_t kMaxDisks = 12;
