@@ -230,11 +230,11 @@ TEST(SrpSession, EndsWithMessagesThatNoTargetSends) {
 }
 
 TEST(SrpSession, EndsWithMessagesThatAreCut) {
-  struct Kind {
+  struct CutIu {
     std::uint8_t opcode;
     std::size_t bytes;
   };
-  for (const Kind kind : {Kind{0x80, 16}, Kind{0x81, 16}, Kind{0x82, 36}, Kind{0xC1, 36}}) {
+  for (const CutIu kind : {CutIu{0x80, 16}, CutIu{0x81, 16}, CutIu{0x82, 36}, CutIu{0xC1, 36}}) {
     for (std::size_t size = 0; size < kind.bytes; ++size) {
       SrpSessionRig rig;
       std::vector<std::byte> iu(size);

@@ -30,7 +30,10 @@ std::vector<std::byte> bytes_of_data(const T& data) {
 }
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> more) {
-  to.insert(to.end(), more.begin(), more.end());
+  // GCC 12 takes insert() here for one that overflows.
+  const std::size_t before = to.size();
+  to.resize(before + more.size());
+  std::ranges::copy(more, to.begin() + static_cast<std::ptrdiff_t>(before));
 }
 
 void append_text(std::vector<std::byte>& to, const std::string& text, std::size_t width = 0) {

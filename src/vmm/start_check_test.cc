@@ -109,7 +109,7 @@ TEST_F(StartCheck, LunsThatCannotBeUsed) {
             stopping("LUNs", "LUN naa.1: this host has no such LUN",
                      "paravane storage core adapter rescan --all   # then: paravane storage core "
                      "device list"));
-  facts_.luns = {{.name = "naa.1", .socket = "/run/naa.1.sock"}};
+  facts_.luns.emplace().push_back({.name = "naa.1", .socket = "/run/naa.1.lun"});
   EXPECT_EQ(row("LUNs").found, "LUN naa.1: no path to it works");
   facts_.luns->front().working_path = "vmhba32:C0:T0:L0";
   EXPECT_EQ(row("LUNs").verdict, Verdict::kOk);
