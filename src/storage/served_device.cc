@@ -1,6 +1,7 @@
 #include "storage/served_device.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -8,6 +9,16 @@
 #include "base/unix_listener.h"
 
 namespace paravane::storage {
+namespace {
+
+// What an engine left that was killed or replaced. listen_at() cannot tell that nothing listens
+// there any more, because the sandbox lets this process connect to nothing.
+void remove_left_socket(const std::filesystem::path& path) {
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) ::unlink(path.c_str());
+}
+
+}  // namespace
 
 ServedDevice::ServedDevice(UnitFacts facts, Device::Surroundings surroundings)
     : device_(std::move(facts), std::move(surroundings)) {}
@@ -21,6 +32,7 @@ ServedDevice::~ServedDevice() {
 Status ServedDevice::serve(const SocketPlace& place, EventLoop& loop, const TurnClock& clock) {
   socket_ = place.directory / (device_.facts().name + ".lun");
   const auto open = [&]() -> Status {
+    remove_left_socket(socket_);
     auto listener = listen_at(socket_, SOCK_STREAM, place.access);
     if (!listener) return std::unexpected(listener.error());
     const UnitFacts& facts = device_.facts();

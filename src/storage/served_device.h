@@ -32,7 +32,9 @@ class ServedDevice {
   ServedDevice(const ServedDevice&) = delete;
   ServedDevice& operator=(const ServedDevice&) = delete;
 
-  // Makes the socket, and listens. All outlive it. Errors: as listen_at(), Server::open().
+  // Makes the socket in place of one that is left of an earlier engine, and listens. All outlive
+  // it. REQUIRES: the lock of the directory is this daemon's. Errors: as listen_at(),
+  // Server::open().
   Status serve(const SocketPlace& place, EventLoop& loop, const TurnClock& clock);
 
   Device& device() { return device_; }
