@@ -39,14 +39,10 @@ Status Storage::make_parts() {
   auto loop = EventLoop::create();
   if (!loop) return std::unexpected(loop.error());
   parts->loop = std::move(*loop);
-  const Status watched = worker_.loop().watch(parts->loop->fd(), EPOLLIN,
-                                              [this](std::uint32_t) { is_readable_ = true; });
-  if (!watched) return watched;
-  parts_ = std::move(parts);
-  parts_->devices = std::make_unique<DeviceTable>(DeviceTable::Surroundings{
-      .memory = *parts_->memory,
-      .timers = parts_->timers,
-      .loop = *parts_->loop,
+  parts->devices = std::make_unique<DeviceTable>(DeviceTable::Surroundings{
+      .memory = *parts->memory,
+      .timers = parts->timers,
+      .loop = *parts->loop,
       .clock = worker_.schedule().turn_clock(),
       .sockets = config_.sockets,
       .wake = [this] { is_woken_ = true; },
@@ -58,7 +54,10 @@ Status Storage::make_parts() {
             }
           },
       .tell = [this](const DeviceTable::DeviceNews& news) { tell_news(news); }});
-  return {};
+  Status watched = worker_.loop().watch(parts->loop->fd(), EPOLLIN,
+                                        [this](std::uint32_t) { is_readable_ = true; });
+  if (watched) parts_ = std::move(parts);
+  return watched;
 }
 
 void Storage::end_parts() {
@@ -133,10 +132,11 @@ void Storage::make_vmhba(const VmhbaOrder& order) {
   not_made_.emplace(order.name, made.error().message);
 }
 
+// The vmhba goes last: where memory runs out before, no path is left whose login is gone.
 void Storage::end_vmhba(std::uint32_t number) {
-  auto ending = parts_->vmhbas.extract(number);
-  if (ending.empty()) return;
-  Vmhba& vmhba = *ending.mapped();
+  const auto ending = parts_->vmhbas.find(number);
+  if (ending == parts_->vmhbas.end()) return;
+  Vmhba& vmhba = *ending->second;
   for (const auto& [target, known] : vmhba.targets()) {
     // The login gives its tasks back before its paths go.
     if (known->login() != nullptr) {
@@ -148,6 +148,7 @@ void Storage::end_vmhba(std::uint32_t number) {
   for (const auto& [target, known] : vmhba.targets()) {
     parts_->devices->remove_target(number, target);
   }
+  parts_->vmhbas.erase(ending);
 }
 
 bool Storage::rescan(const std::optional<std::string>& vmhba) {
