@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/undo.h"
 #include "model/storage.h"
 
 namespace paravane::storage {
@@ -142,13 +143,20 @@ void DeviceTable::look_at_clients() {
 }
 
 void DeviceTable::pump(Instant now) {
-  if (std::exchange(memory_freed_, false)) {
+  if (memory_freed_) {
     for (auto& [name, served] : devices_) served->device().on_memory();
+    memory_freed_ = false;
   }
-  for (const std::string& name : std::exchange(woken_, {})) {
-    if (const auto found = devices_.find(name); found != devices_.end()) {
+  // Where memory runs out at one device, it and the others are still to be pumped.
+  std::set<std::string> woken;
+  woken.swap(woken_);
+  const Undo keep([&] { woken_.merge(woken); });
+  while (!woken.empty()) {
+    const auto first = woken.begin();
+    if (const auto found = devices_.find(*first); found != devices_.end()) {
       found->second->device().pump(now);
     }
+    woken.erase(first);
   }
 }
 
