@@ -99,6 +99,8 @@ class Device final : public nbd::BlockDevice {
   std::unique_ptr<nbd::BlockBuffer> take_buffer(std::uint32_t length) override;
   void submit(std::uint64_t tag, nbd::BlockRequest request) override;
   bool is_open() const { return client_ != nullptr; }
+  // It has a client, or requests of an earlier one are not over.
+  bool is_busy() const { return client_ != nullptr || !requests_.empty(); }
 
   // ---- Work ----
   void pump(Instant now);

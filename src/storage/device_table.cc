@@ -53,8 +53,10 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
   std::map<std::uint32_t, std::string> there;  // by LUN: the device
   for (const UnitFacts& facts : units) {
     UnitFacts judged = facts;
-    if (judged.problem.empty() && judged.name.size() > model::kMaxDeviceName) {
-      judged.problem = "its name is too long for that of a socket";
+    if (judged.problem.empty()) {
+      if (const Status good = model::check_device_name(judged.name); !good) {
+        judged.problem = good.error().message;
+      }
     }
     ServedDevice* served = judged.problem.empty() ? device_of(judged) : nullptr;
     if (judged.problem.empty() && served == nullptr) judged.problem = "there are too many devices";
@@ -81,8 +83,12 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
       const auto same = there.find(path.place.lun);
       if (same != there.end() && same->second == name) continue;
       served->device().lose_path(path.place, "the target has no such logical unit any more");
+      // What no program uses is forgotten, or a target could fill the table with names that it
+      // changes at each scan.
+      if (!served->device().is_busy()) served->device().remove_path(path.place);
     }
   }
+  drop_unused();
 }
 
 void DeviceTable::lose_target(std::uint32_t vmhba, std::uint32_t target, const std::string& why) {
@@ -113,7 +119,7 @@ void DeviceTable::remove_target(std::uint32_t vmhba, std::uint32_t target) {
 void DeviceTable::drop_unused() {
   std::erase_if(devices_, [this](const auto& entry) {
     const Device& device = entry.second->device();
-    if (!device.paths().all().empty() || device.is_open()) return false;
+    if (!device.paths().all().empty() || device.is_busy()) return false;
     std::erase(with_clients_, entry.second.get());
     woken_.erase(entry.first);
     return true;

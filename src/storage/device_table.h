@@ -2,7 +2,8 @@
 // which it is served.
 //
 // A device stays when its last path is dead, so its user can wait for a path to come back. It goes
-// when its last path is removed and no client has it.
+// when its last path is removed and no client has it. A path is removed with its target, and when a
+// scan of the target finds the logical unit no more while no client has the device.
 //
 // Worker thread only.
 
