@@ -1,5 +1,6 @@
 #include "nbd/transmission.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -26,7 +27,9 @@ void Transmission::begin(const Agreement& agreement, Instant now) {
 
 void Transmission::turn(Instant now, TurnBudget& budget) {
   now_ = now;
+  if (has_output() && replied_ == kNever) replied_ = now;
   send(budget);
+  if (!has_output()) replied_ = kNever;
   receive(now, budget);
   // A client that has gone hears nothing, and has no use for replies.
   if (phase_ == Phase::kEnding && has_ended()) phase_ = Phase::kOver;
@@ -61,14 +64,17 @@ bool Transmission::has_work() const {
 // A client that is read is silent only if all that it has sent was read.
 Instant Transmission::deadline() const {
   if (phase_ == Phase::kEnding) return has_output() ? heard_ + kSilence : kNever;
-  return is_in_message() && !socket_.may_read() ? heard_ + kSilence : kNever;
+  Instant next = is_in_message() && !socket_.may_read() ? heard_ + kSilence : kNever;
+  if (is_stuck() && replied_ != kNever) next = std::min(next, replied_ + kSilence);
+  return next;
 }
 
 void Transmission::check_time(Instant now) {
   if (phase_ == Phase::kOver || now < deadline()) return;
   served_.counters.timeouts.add();
-  const std::string_view why = phase_ == Phase::kEnding ? "does not take its last replies"
-                                                        : "stopped in the middle of a request";
+  const bool is_deaf = phase_ == Phase::kEnding || (is_stuck() && now >= replied_ + kSilence);
+  const std::string_view why =
+      is_deaf ? "does not take its replies" : "stopped in the middle of a request";
   served_.log.warn(now, "nbd {}: the client is disconnected: it {}", served_.offer.name, why);
   phase_ = Phase::kOver;
 }

@@ -3,8 +3,10 @@
 //
 // The client is a stranger. It has at most RequestTable::kPlaces requests and as much of the
 // device's memory as the device gives; beyond that, it is not read. One that does not read its
-// replies is not read either. One that stops in the middle of a request for kSilence, or sends
-// kMostOdd requests that a correct client never sends, is disconnected.
+// replies is not read either. One that stops in the middle of a request for kSilence, takes no
+// whole reply in that time though its socket is full of them, or sends kMostOdd requests that a
+// correct client never sends, is disconnected. The payload of replies is memory that other devices
+// wait for.
 //
 // Owner thread only. A turn is bounded by its budget and waits for nothing.
 
@@ -125,6 +127,7 @@ class Transmission final : public BlockClient {
   bool can_receive() const;
   bool can_send() const;
   bool has_output() const { return out_bytes() > 0 || outgoing_ || table_.has_replies(); }
+  bool is_stuck() const { return has_output() && !socket_.may_write() && !is_deaf_; }
   bool has_ended() const;  // of one that is ending
 
   ClientSocket& socket_;
@@ -136,6 +139,8 @@ class Transmission final : public BlockClient {
   Phase phase_ = Phase::kServing;
   Instant now_{};    // of the turn
   Instant heard_{};  // the last bytes that came; once it is ending: that went
+  // When a reply went last, or was there after none had been; kNever: none is there.
+  Instant replied_ = kNever;
   unsigned odd_ = 0;
   RequestTable table_;
 

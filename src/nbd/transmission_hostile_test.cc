@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "nbd/transmission.h"
@@ -169,6 +170,54 @@ TEST_F(HostileTransmissionTest, EndsOneThatDisconnectsAndDoesNotTakeItsReplies) 
   rig_.pass(1ns);
   EXPECT_EQ(rig_.server->connections(), 0U);
   EXPECT_EQ(rig_.counters().timeouts.value(), 1U);
+  EXPECT_EQ(rig_.disk.buffers_taken(), 0U);
+}
+
+class UnreadRepliesTest : public HostileTransmissionTest {
+ protected:
+  UnreadRepliesTest() {
+    const int small = 4096;
+    EXPECT_EQ(::setsockopt(program_.fd(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
+    Bytes all;
+    for (std::uint64_t handle = 0; handle < kReads; ++handle)
+      all = all + fake::request_of(Command::kRead, handle, 0, 65536);
+    EXPECT_EQ(::send(program_.fd(), all.data(), all.size(), 0), static_cast<ssize_t>(all.size()));
+    rig_.settle();
+  }
+  void take(std::size_t bytes) {
+    Bytes taken(bytes);
+    for (std::size_t at = 0; at < bytes;) {
+      const ssize_t got = ::recv(program_.fd(), taken.data(), bytes - at, MSG_DONTWAIT);
+      at += got > 0 ? static_cast<std::size_t>(got) : 0;
+      rig_.settle();
+    }
+  }
+  static constexpr std::uint64_t kReads = 8;
+};
+
+// Its payload is memory that the devices of others wait for.
+TEST_F(UnreadRepliesTest, EndAClient) {
+  EXPECT_GT(rig_.disk.buffers_taken(), 0U);
+  EXPECT_EQ(rig_.server->next_look(), rig_.clock.now + Transmission::kSilence);
+  rig_.pass(Transmission::kSilence - 1ns);
+  EXPECT_EQ(rig_.server->connections(), 1U);
+  rig_.pass(1ns);
+  EXPECT_EQ(rig_.server->connections(), 0U);
+  EXPECT_EQ(rig_.counters().timeouts.value(), 1U);
+  EXPECT_EQ(rig_.disk.buffers_taken(), 0U);
+  EXPECT_FALSE(rig_.disk.is_open());
+}
+
+// The kernel tells of room once most of what the socket holds was taken.
+TEST_F(UnreadRepliesTest, ThatAreTakenSlowlyGiveTime) {
+  constexpr std::size_t kReply = 65536 + sizeof(ChunkHeader) + sizeof(Be64);
+  for (std::uint64_t left = kReads; left > 0; left -= std::min<std::uint64_t>(left, 3)) {
+    rig_.pass(Transmission::kSilence - 1ns);
+    ASSERT_EQ(rig_.server->connections(), 1U);
+    take(std::min<std::uint64_t>(left, 3) * kReply);
+  }
+  rig_.pass(1h);
+  EXPECT_EQ(rig_.server->connections(), 1U);
   EXPECT_EQ(rig_.disk.buffers_taken(), 0U);
 }
 

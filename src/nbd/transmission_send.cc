@@ -68,6 +68,7 @@ void Transmission::sent(std::size_t bytes) {
   const std::size_t headers = std::min(bytes, out_bytes());
   out_begin_ += headers;
   if (phase_ == Phase::kEnding) heard_ = now_;
+  if (headers > 0) replied_ = now_;
   if (!outgoing_) return;
   const auto moved = static_cast<std::uint32_t>(bytes - headers);
   outgoing_->moved += moved;
@@ -75,6 +76,7 @@ void Transmission::sent(std::size_t bytes) {
   if (outgoing_->moved < outgoing_->length) return;
   table_.leave(outgoing_->place);
   outgoing_.reset();
+  replied_ = now_;
 }
 
 void Transmission::drop_replies() {
