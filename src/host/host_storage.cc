@@ -26,6 +26,23 @@ std::string identity_of(const subnet_host::SrpVmhba& vmhba) {
   return fmt::format("{}/{}/{}", vmhba.adapter, vmhba.port, vmhba.index);
 }
 
+// A GID may be written in several ways; the worker tells of one.
+model::SrpTarget canonical(model::SrpTarget target) {
+  target.address = model::canonical_peer(target.address);
+  return target;
+}
+
+// Whether no path of the device works once those of the target are gone.
+bool needs_target(const model::ScsiDevice& device, const std::string& vmhba, std::uint32_t target) {
+  const auto is_of_target = [&](const model::LunPath& path) {
+    return path.vmhba == vmhba && path.target == target;
+  };
+  return std::ranges::any_of(device.paths, is_of_target) &&
+         std::ranges::none_of(device.paths, [&](const model::LunPath& path) {
+           return !is_of_target(path) && path.state != model::PathState::kDead;
+         });
+}
+
 }  // namespace
 
 HostStorage::HostStorage(HostStorageConfig config, store::Store& store, worker::Worker& worker,
@@ -68,7 +85,7 @@ ApiResult<void> HostStorage::load_settings() {
   for (const auto& [name, value] : *targets) {
     const auto target = api::kept_srp_target_from_json(value);
     if (target) {
-      named_[name] = *target;
+      named_[name] = canonical(*target);
     } else {
       store_.leave_out(api::kSrpTargetKind, name, target.error().message);
     }
@@ -264,7 +281,8 @@ ApiResult<std::vector<model::SrpTargetStatus>> HostStorage::list_srp_targets() {
   return std::move(reported->targets);
 }
 
-ApiResult<void> HostStorage::add_srp_target(const model::SrpTarget& target) {
+ApiResult<void> HostStorage::add_srp_target(const model::SrpTarget& asked) {
+  const model::SrpTarget target = canonical(asked);
   if (!has(target.vmhba)) return no_such_vmhba(target.vmhba);
   std::size_t count = 0;
   std::uint32_t number = 0;
@@ -311,14 +329,10 @@ ApiResult<void> HostStorage::remove_srp_target(const std::string& vmhba, std::ui
                          "See: paravane infiniband target list");
   }
   for (const model::ScsiDevice& device : reported->devices) {
-    const auto is_of_target = [&](const model::LunPath& path) {
-      return path.vmhba == vmhba && path.target == number;
-    };
-    const bool loses_all = std::ranges::all_of(device.paths, is_of_target);
-    if (!loses_all || device.vm.empty() || force) continue;
+    if (device.vm.empty() || force || !needs_target(device, vmhba, number)) continue;
     return model::refuse(
         ApiErrorCode::kInUse,
-        fmt::format("{}, a disk of VM {}, has no other path", device.name, device.vm),
+        fmt::format("{}, a disk of VM {}, has no other path that works", device.name, device.vm),
         "Remove the disk from the VM first, or use --force.");
   }
   const auto document = std::ranges::find_if(
