@@ -27,6 +27,7 @@ void Host::settle() {
   roce_closed_.clear();
   for (const PortUse& use : port_uses()) forget_roce(use.adapter);
   network_->settle();
+  storage_->apply();
   tell_cluster();
   if (channels_ != nullptr) channels_->tell_again();
   again.keep();

@@ -12,7 +12,6 @@
 #include "host/host.h"
 #include "host/port_config.h"
 #include "host/stale_sockets.h"
-#include "model/lun_disk.h"
 #include "settings/name_of_host.h"
 
 namespace paravane::host {
@@ -410,11 +409,15 @@ model::ApiResult<void> Host::open_storage() {
             if (!network_->find_port_group(port_group)) return std::nullopt;
             return worker::segment_of(network_->network(), port_group, adapter);
           },
-          .vm_of =
-              [this](const std::string& device) {
-                const std::vector<model::VmSpec> all = specs();
-                const model::VmSpec* vm = model::vm_of_lun(device, all);
-                return vm != nullptr ? vm->name : std::string();
+          .luns_of_vms =
+              [this] {
+                std::map<std::string, std::string> luns;
+                for (const auto& [name, vm] : vms_) {
+                  for (const model::Disk& disk : vm.spec.machine.disks) {
+                    if (disk.is_lun()) luns.emplace(disk.lun, name);
+                  }
+                }
+                return luns;
               },
           .tell = [this](model::Event event) { tell(std::move(event)); }},
       *store_, *worker_, *ports_);

@@ -192,7 +192,10 @@ void HostStorage::apply() {
 ApiResult<storage::StorageReport> HostStorage::report() {
   auto report = worker_.ask([this] { return storage_->report(); });
   if (!report) return worker_is_busy();
-  for (model::ScsiDevice& device : report->devices) device.vm = config_.vm_of(device.name);
+  const std::map<std::string, std::string> used = config_.luns_of_vms();
+  for (model::ScsiDevice& device : report->devices) {
+    if (const auto vm = used.find(device.name); vm != used.end()) device.vm = vm->second;
+  }
   return std::move(*report);
 }
 

@@ -37,7 +37,8 @@ struct HostStorageConfig {
   std::function<std::optional<verbs::SegmentId>(const std::string& port_group,
                                                 const model::AdapterName& adapter)>
       segment_of{};
-  std::function<std::string(const std::string& device)> vm_of{};  // whose disk it is; empty: none's
+  // The LUNs that are disks of VMs, each with its VM.
+  std::function<std::map<std::string, std::string>()> luns_of_vms{};
   std::function<void(model::Event)> tell{};
 };
 

@@ -55,13 +55,6 @@ std::optional<LunProblem> problem_of(const VmSpec& vm, const Disk& disk,
 
 }  // namespace
 
-const VmSpec* vm_of_lun(std::string_view lun, std::span<const VmSpec> vms) {
-  for (const VmSpec& vm : vms) {
-    if (has_lun(vm, lun)) return &vm;
-  }
-  return nullptr;
-}
-
 ApiResult<void> check_luns(const VmSpec& vm, std::span<const VmSpec> vms) {
   for (const VmSpec& other : vms) {
     if (other.name == vm.name) continue;

@@ -21,9 +21,6 @@
 
 namespace paravane::model {
 
-// The VM in whose configuration the LUN is; nullptr: in none.
-const VmSpec* vm_of_lun(std::string_view lun, std::span<const VmSpec> vms);
-
 // Whether a VM may have the LUNs that it has. `vms`: those of this host; the one of the same name
 // is passed over, as it is the VM before a change. Errors: kInUse, with the LUN and the other VM.
 ApiResult<void> check_luns(const VmSpec& vm, std::span<const VmSpec> vms);
