@@ -170,18 +170,17 @@ void add_vmhba_set(CLI::App& vmhba, Run& run) {
                   "built-in switch (default: unchanged)")
       ->type_name("GROUP|none");
   set->add_option("--ipv4", options->ipv4,
-                  "Address and prefix length, for targets that are no VMs of Paravane, such as "
-                  "192.0.2.9/24; \"none\" removes it (default: unchanged)")
+                  "Address and prefix length, for targets that are no VMs of Paravane: refused in "
+                  "this release; \"none\" removes it (default: unchanged)")
       ->type_name("ADDRESS/LENGTH");
   set->add_option("--gateway", options->gateway,
-                  "Router to other networks; \"none\" removes it (default: unchanged)")
+                  "Router to other networks, which needs --ipv4; \"none\" removes it (default: "
+                  "unchanged)")
       ->type_name("ADDRESS");
   set->footer(
       "The targets of the adapter are logged in anew.\n"
       "Examples:\n"
       "  paravane infiniband vmhba set vmhba32 --port-group storage\n"
-      "  paravane infiniband vmhba set vmhba32 --port-group storage --ipv4 192.0.2.9/24 \\\n"
-      "    --gateway 192.0.2.1\n"
       "  paravane infiniband vmhba set vmhba32 --ipv4 none --gateway none");
   set->callback([options, &run] {
     run = [options](const Context& context) { return run_set_vmhba(*options, context); };
