@@ -29,8 +29,14 @@ Status ConnectionEndpoint::begin(const Size& size, Instant now) {
     places_.push_back(*place);
   }
   free_sends_.assign(places_.begin() + size.receives, places_.end());
+  if (size.is_apart) {
+    const auto domain = adapter_.make_domain();
+    if (!domain) return std::unexpected(domain.error());
+    domain_ = *domain;
+    owns_domain_ = true;
+  }
   auto qp = adapter_.adapter().create_qp({.type = verbs::QpType::kReliableConnected,
-                                          .pd = adapter_.pd(),
+                                          .pd = domain_.pd,
                                           .send_cq = &sent_,
                                           .receive_cq = &received_,
                                           .work = &work_,
@@ -50,6 +56,7 @@ Status ConnectionEndpoint::begin(const Size& size, Instant now) {
 
 ConnectionEndpoint::~ConnectionEndpoint() {
   qp_.reset();
+  if (owns_domain_) adapter_.end_domain(domain_);
   for (const std::uint32_t place : places_) adapter_.memory().messages().give_back(place);
 }
 
@@ -87,7 +94,7 @@ void ConnectionEndpoint::post_receive(std::uint32_t place) {
   request.sges.count = 1;
   request.sges.entries[0] = {.addr = adapter_.memory().message(place).value,
                              .length = ServiceMemory::kMessageBytes,
-                             .lkey = adapter_.local_key()};
+                             .lkey = domain_.local_key};
   work_.post_receive(request);
   qp_->kick();
 }
@@ -105,7 +112,7 @@ bool ConnectionEndpoint::send(std::span<const std::byte> message) {
   request.sges.count = 1;
   request.sges.entries[0] = {.addr = adapter_.memory().message(place).value,
                              .length = static_cast<std::uint32_t>(message.size()),
-                             .lkey = adapter_.local_key()};
+                             .lkey = domain_.local_key};
   work_.post_send(request);
   qp_->kick();
   return true;

@@ -42,6 +42,8 @@ class ConnectionEndpoint {
   struct Size {
     std::uint32_t sends = 0;     // messages that may be under way
     std::uint32_t receives = 0;  // that may wait to be taken
+    // Its peer reaches nothing that peers of other connections were lent, nor they what it was.
+    bool is_apart = false;
   };
 
   // In INIT. `adapter` outlives it. Errors: kResourceExhausted (places for messages), as
@@ -53,6 +55,12 @@ class ConnectionEndpoint {
   ConnectionEndpoint& operator=(const ConnectionEndpoint&) = delete;
 
   std::uint32_t number() const { return qp_->number(); }
+
+  // As ServiceAdapter::lend(), to its peer. A loan ends with the endpoint of one that is apart.
+  Result<std::uint32_t> lend(std::uint32_t payload, std::uint32_t length,
+                             verbs::AccessMask rights) {
+    return adapter_.lend(payload, length, rights, domain_.pd);
+  }
 
   // To RTS. Errors: as QueuePair::modify().
   Status connect(const ConnectionPeer& peer, Instant now);
@@ -73,13 +81,16 @@ class ConnectionEndpoint {
   void end(std::string why, Instant now);
 
  private:
-  explicit ConnectionEndpoint(ServiceAdapter& adapter) : adapter_(adapter) {}
+  explicit ConnectionEndpoint(ServiceAdapter& adapter)
+      : adapter_(adapter), domain_(adapter.domain()) {}
   Status begin(const Size& size, Instant now);
   void post_receive(std::uint32_t place);
   void break_by(std::string why);
   bool take_one(const verbs::Completion& completion, const Take& take);
 
   ServiceAdapter& adapter_;
+  ServiceAdapter::Domain domain_;
+  bool owns_domain_ = false;
   RequestQueue work_;
   CompletionInbox sent_;
   CompletionInbox received_;

@@ -116,6 +116,40 @@ TEST_F(ConnectionEndpointTest, AfterItsEndNothingPasses) {
   EXPECT_NE(peer_->sends.statuses().back(), verbs::WcStatus::kSuccess);
 }
 
+// Keys follow one another, so a peer knows those of others.
+TEST_F(ConnectionEndpointTest, APeerThatIsApartReachesNoLoanOfOthers) {
+  std::unique_ptr<fake::EngineQp> peer = rig_.a().queue_pair();
+  auto apart = ServiceRig::take(ConnectionEndpoint::make(
+      rig_.service(), {.sends = 2, .receives = 2, .is_apart = true}, rig_.now()));
+  ASSERT_TRUE(apart->connect({.gid = rig_.a().gid(), .qpn = peer->qp->number(), .max_reads = 4},
+                             rig_.now()));
+  ServiceRig::bring_up_to(*peer, verbs::QpState::kReadyToSend, rig_.service().gid(),
+                          apart->number());
+  const std::uint64_t place = rig_.memory().payload(0).value;
+  const std::uint32_t own = ServiceRig::take(apart->lend(0, 8192, verbs::kAccessRemoteWrite));
+  const std::uint32_t other =
+      ServiceRig::take(rig_.service().lend(0, 8192, verbs::kAccessRemoteWrite));
+  peer->post(fake::write_request(1, {buffer_.whole()}, place, own));
+  peer->post(fake::write_request(2, {buffer_.whole()}, place, other));
+  peer_->post(fake::write_request(3, {buffer_.whole()}, place, own));
+  ASSERT_TRUE(rig_.run());
+  using verbs::WcStatus;
+  EXPECT_THAT(peer->sends.statuses(),
+              testing::ElementsAre(WcStatus::kSuccess, WcStatus::kRemoteAccessError));
+  EXPECT_THAT(peer_->sends.statuses(), testing::ElementsAre(WcStatus::kRemoteAccessError));
+  apart.reset();
+  EXPECT_EQ(rig_.service().adapter().regions().count(), 2U) << "the adapter's, and the other loan";
+}
+
+TEST_F(ConnectionEndpointTest, DomainsComeBack) {
+  for (int i = 0; i < 300; ++i) {
+    auto apart = ConnectionEndpoint::make(
+        rig_.service(), {.sends = 1, .receives = 1, .is_apart = true}, rig_.now());
+    ASSERT_TRUE(apart) << i;
+    ASSERT_TRUE((*apart)->lend(0, 4096, verbs::kAccessRemoteRead));
+  }
+}
+
 TEST_F(ConnectionEndpointTest, APeerThatIsGoneBreaksIt) {
   peer_->qp.reset();
   ASSERT_TRUE(endpoint_->send(std::vector<std::byte>(16)));

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/undo.h"
 #include "guestmem/page_list.h"
 
 namespace paravane::host_verbs {
@@ -11,6 +12,8 @@ namespace {
 // Indices of the two GIDs.
 constexpr std::uint8_t kVersion2 = 0;
 constexpr std::uint8_t kVersion1 = 1;
+// Beside those of queue pairs: the adapter's.
+constexpr std::uint32_t kMoreDomains = 1;
 
 }  // namespace
 
@@ -20,20 +23,18 @@ Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
   std::unique_ptr<ServiceAdapter> made(new ServiceAdapter(memory, gid));
   if (Status shown = memory.show_in(made->shown_); !shown) return std::unexpected(shown.error());
   made->fabric_ = std::move(fabric);
-  made->adapter_ =
-      std::make_unique<verbs::Adapter>(id,
-                                       verbs::AdapterLimits{.queue_pairs = limits.queue_pairs,
-                                                            .memory_regions = limits.lent,
-                                                            .protection_domains = 2,
-                                                            .gids = 2},
-                                       made->shown_, timers, *made->fabric_, made->events_);
+  made->adapter_ = std::make_unique<verbs::Adapter>(
+      id,
+      verbs::AdapterLimits{.queue_pairs = limits.queue_pairs,
+                           .memory_regions = limits.lent,
+                           .protection_domains = limits.queue_pairs + kMoreDomains,
+                           .gids = 2},
+      made->shown_, timers, *made->fabric_, made->events_);
   made->adapter_->choose_numbers_after(limits.queue_pairs_after);
-  const auto pd = made->adapter_->create_pd();
-  if (!pd) return std::unexpected(pd.error());
-  made->pd_ = *pd;
-  const auto key = made->adapter_->regions().add_dma(made->pd_, verbs::kAccessLocalWrite);
-  if (!key) return std::unexpected(key.error());
-  made->local_key_ = *key;
+  const auto domain = made->make_domain();
+  if (!domain) return std::unexpected(domain.error());
+  made->pd_ = domain->pd;
+  made->local_key_ = domain->local_key;
   for (std::uint32_t index = 0; index < 2; ++index) {
     const auto type = index == kVersion2 ? verbs::GidType::kRoceV2 : verbs::GidType::kRoceV1;
     if (Status bound = made->adapter_->bind_gid(index, gid, type); !bound) {
@@ -49,14 +50,35 @@ std::uint8_t ServiceAdapter::gid_index(const verbs::Gid& peer) const {
   return is_version1 ? kVersion1 : kVersion2;
 }
 
+Result<ServiceAdapter::Domain> ServiceAdapter::make_domain() {
+  const auto pd = adapter_->create_pd();
+  if (!pd) return std::unexpected(pd.error());
+  Undo forget([&] { static_cast<void>(adapter_->destroy_pd(*pd)); });
+  const auto key = adapter_->regions().add_dma(*pd, verbs::kAccessLocalWrite);
+  if (!key) return std::unexpected(key.error());
+  forget.keep();
+  return Domain{.pd = *pd, .local_key = *key};
+}
+
+void ServiceAdapter::end_domain(const Domain& domain) {
+  while (const auto key = adapter_->regions().any_in(domain.pd)) end_loan(*key);
+  [[maybe_unused]] const Status ended = adapter_->destroy_pd(domain.pd);
+  assert(ended);
+}
+
 Result<std::uint32_t> ServiceAdapter::lend(std::uint32_t payload, std::uint32_t length,
                                            verbs::AccessMask rights) {
+  return lend(payload, length, rights, pd_);
+}
+
+Result<std::uint32_t> ServiceAdapter::lend(std::uint32_t payload, std::uint32_t length,
+                                           verbs::AccessMask rights, verbs::PdNumber to) {
   assert(length > 0 && length <= ServiceMemory::kPayloadBytes);
   auto pages = PageList::from_directory(shown_, memory_.payload_directory(payload),
                                         (std::uint64_t{length} + kPageBytes - 1) / kPageBytes,
                                         Rights::kReadWrite);
   if (!pages) return std::unexpected(pages.error());
-  return adapter_->regions().add_user(pd_, memory_.payload(payload).value, length,
+  return adapter_->regions().add_user(to, memory_.payload(payload).value, length,
                                       rights | verbs::kAccessLocalWrite, std::move(*pages));
 }
 

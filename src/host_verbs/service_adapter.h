@@ -1,6 +1,8 @@
 // ServiceAdapter is an RDMA adapter of a host service: a customer of the engine beside the guests'
-// devices. It has memory of the service (service_memory.h), one protection domain, and lends parts
-// of its payloads to peers, each part under a key of its own.
+// devices. It has memory of the service (service_memory.h), and lends parts of its payloads to
+// peers, each part under a key of its own. A key is good in one protection domain: that of the
+// adapter, or one that a connection has for itself. Keys are easy to guess, so peers that may not
+// reach what others were lent need domains of their own.
 //
 // Owner thread only.
 
@@ -49,9 +51,22 @@ class ServiceAdapter {
   // neither now gets the former.
   std::uint8_t gid_index(const verbs::Gid& peer) const;
 
-  // Lends the first `length` bytes of a payload to peers, until end_loan(). Returns the key.
-  // `rights`: kAccessRemoteRead or kAccessRemoteWrite. Errors: as MemoryRegionTable::add_user().
+  struct Domain {
+    verbs::PdNumber pd{};
+    std::uint32_t local_key = 0;  // as local_key(), there
+  };
+  Domain domain() const { return {.pd = pd_, .local_key = local_key_}; }
+  // Another one, with nothing in it. Errors: as Adapter::create_pd().
+  Result<Domain> make_domain();
+  // All loans in it end. REQUIRES: make_domain() has made it, and no queue pair is in it.
+  void end_domain(const Domain& domain);
+
+  // Lends the first `length` bytes of a payload to peers of the adapter's domain, or of another
+  // one, until end_loan(). Returns the key. `rights`: kAccessRemoteRead or kAccessRemoteWrite.
+  // Errors: as MemoryRegionTable::add_user().
   Result<std::uint32_t> lend(std::uint32_t payload, std::uint32_t length, verbs::AccessMask rights);
+  Result<std::uint32_t> lend(std::uint32_t payload, std::uint32_t length, verbs::AccessMask rights,
+                             verbs::PdNumber to);
   // The key is good for nothing any more.
   void end_loan(std::uint32_t key);
 
