@@ -29,7 +29,13 @@ Status Server::open(UniqueFd listening) {
   return doorway_.open(std::move(listening));
 }
 
+// What the loop has heard of other clients at the same time it tells once: nothing of this one may
+// keep it from that.
 void Server::on_client(UniqueFd client) {
+  runs_in_memory([&] { take_client(std::move(client)); });
+}
+
+void Server::take_client(UniqueFd client) {
   if (connections_.size() >= kMostConnections) {
     served_.counters.too_many_connections.add();
     served_.log.warn(clock_.now, "nbd {}: a client was refused: {} are connected",

@@ -65,6 +65,7 @@ class Server {
   using Connections = std::list<Connection>;
 
   void on_client(UniqueFd client);
+  void take_client(UniqueFd client);
   void give_turn(Connection& connection, Instant now, TurnBudget& budget);
 
   EventLoop& loop_;
