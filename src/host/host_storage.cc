@@ -189,8 +189,9 @@ void HostStorage::apply() {
 
 // ---- StorageManagement ----
 
-ApiResult<storage::StorageReport> HostStorage::report() {
-  auto report = worker_.ask([this] { return storage_->report(); });
+ApiResult<storage::StorageReport> HostStorage::report(Detail detail) {
+  const bool of_devices = detail == Detail::kDevices;
+  auto report = worker_.ask([this, of_devices] { return storage_->report(of_devices); });
   if (!report) return worker_is_busy();
   const std::map<std::string, std::string> used = config_.luns_of_vms();
   for (model::ScsiDevice& device : report->devices) {
@@ -208,7 +209,7 @@ std::unexpected<model::ApiError> HostStorage::no_such_vmhba(const std::string& n
 
 ApiResult<std::vector<model::Vmhba>> HostStorage::list_vmhbas() {
   if (const auto made = config_.vmhbas()) number(*made);
-  auto reported = report();
+  auto reported = report(Detail::kTargets);
   if (!reported) return std::unexpected(reported.error());
   (void)orders();  // finds what is wrong with settings
   std::vector<model::Vmhba> list;
@@ -279,7 +280,7 @@ ApiResult<bool> HostStorage::is_scanning(const std::optional<std::string>& vmhba
 }
 
 ApiResult<std::vector<model::SrpTargetStatus>> HostStorage::list_srp_targets() {
-  auto reported = report();
+  auto reported = report(Detail::kTargets);
   if (!reported) return std::unexpected(reported.error());
   return std::move(reported->targets);
 }
@@ -320,7 +321,7 @@ ApiResult<void> HostStorage::add_srp_target(const model::SrpTarget& asked) {
 ApiResult<void> HostStorage::remove_srp_target(const std::string& vmhba, std::uint32_t number,
                                                bool force) {
   if (!has(vmhba)) return no_such_vmhba(vmhba);
-  auto reported = report();
+  auto reported = report(Detail::kDevices);
   if (!reported) return std::unexpected(reported.error());
   const auto found =
       std::ranges::find_if(reported->targets, [&](const model::SrpTargetStatus& status) {
@@ -350,13 +351,13 @@ ApiResult<void> HostStorage::remove_srp_target(const std::string& vmhba, std::ui
 }
 
 ApiResult<std::vector<model::ScsiDevice>> HostStorage::list_scsi_devices() {
-  auto reported = report();
+  auto reported = report(Detail::kDevices);
   if (!reported) return std::unexpected(reported.error());
   return std::move(reported->devices);
 }
 
 ApiResult<std::vector<model::LunPath>> HostStorage::list_lun_paths() {
-  auto reported = report();
+  auto reported = report(Detail::kDevices);
   if (!reported) return std::unexpected(reported.error());
   std::vector<model::LunPath> paths = std::move(reported->refused);
   for (const model::ScsiDevice& device : reported->devices) {

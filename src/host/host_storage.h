@@ -80,7 +80,9 @@ class HostStorage final : public model::StorageManagement {
   void keep_numbers();
   void number(const subnet_host::SrpVmhbas& made);
   std::vector<storage::VmhbaOrder> orders();
-  model::ApiResult<storage::StorageReport> report();
+  enum class Detail : std::uint8_t { kTargets, kDevices };
+  // kTargets: without devices, so that the worker has little to do for it.
+  model::ApiResult<storage::StorageReport> report(Detail detail);
   bool has(const std::string& vmhba) const { return known_.contains(vmhba); }
   std::unexpected<model::ApiError> no_such_vmhba(const std::string& name) const;
 

@@ -312,7 +312,7 @@ void Storage::report_devices(StorageReport& report) const {
   }
 }
 
-StorageReport Storage::report() const {
+StorageReport Storage::report(bool of_devices) const {
   StorageReport report;
   for (const auto& [name, why] : not_made_) report.vmhbas.push_back({.name = name, .problem = why});
   if (!parts_) return report;
@@ -343,7 +343,7 @@ StorageReport Storage::report() const {
       report.targets.push_back(std::move(told));
     }
   }
-  report_devices(report);
+  if (of_devices) report_devices(report);
   return report;
 }
 

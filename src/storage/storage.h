@@ -62,7 +62,8 @@ class Storage final : public worker::Tenant {
   // Of one vmhba, or of all. False: there is no such vmhba.
   bool rescan(const std::optional<std::string>& vmhba);
   bool is_scanning(const std::optional<std::string>& vmhba) const;
-  StorageReport report() const;
+  // `of_devices`: also of devices and refused units, which may be a thousand.
+  StorageReport report(bool of_devices = true) const;
 
   // ---- Tenant ----
   bool has_work() const override;
