@@ -81,9 +81,14 @@ Directory::~Directory() {
 
 std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string name,
                                                    const MacAddress& mac, SegmentId segment) {
+  return join(id, std::move(name), link_local_gid(mac), segment);
+}
+
+std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string name, const Gid& own,
+                                                   SegmentId segment) {
   assert(!members_.contains(id));
-  const auto [member, is_new] = members_.emplace(
-      id, Member{.name = std::move(name), .reserved = link_local_gid(mac), .segment = segment});
+  const auto [member, is_new] =
+      members_.emplace(id, Member{.name = std::move(name), .reserved = own, .segment = segment});
   Undo forget([this, id] { leave(id); });
   reserve(id, member->second);
   auto port = std::make_unique<Port>(*this, id);
@@ -187,8 +192,7 @@ Status Directory::announce(AdapterId id, const Gid& gid, GidType type) {
   const SegmentId segment = members_.at(id).segment;
   const auto reserved = reserved_.find({segment, gid});
   if (reserved != reserved_.end() && reserved->second != id) {
-    return fail(Errc::kBadState,
-                "gid: derived from the MAC address of " + members_.at(reserved->second).name);
+    return fail(Errc::kBadState, "gid: it is that of " + members_.at(reserved->second).name);
   }
   const auto [owner, is_new] = owners_.emplace(Key{gid, type, segment}, id);
   if (!is_new && owner->second != Owner(id)) {

@@ -67,6 +67,10 @@ class Directory {
   std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
                                           const MacAddress& mac, verbs::SegmentId segment = {});
 
+  // The same for an adapter whose own GID is derived from something else than a MAC address.
+  std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
+                                          const verbs::Gid& own, verbs::SegmentId segment);
+
   // Moves an adapter to another segment, with its GIDs except those that another adapter owns
   // there. REQUIRES: the adapter is a member.
   void set_segment(verbs::AdapterId id, verbs::SegmentId segment);

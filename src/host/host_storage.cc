@@ -152,7 +152,8 @@ std::vector<storage::VmhbaOrder> HostStorage::orders() {
     known.problem = known.made.problem;
     if (const auto setting = settings_.find(name);
         setting != settings_.end() && !setting->second.port_group.empty()) {
-      const auto segment = config_.segment_of(setting->second.port_group, {.vm = name});
+      const auto segment =
+          config_.segment_of(setting->second.port_group, {.vm = name, .number = 0});
       if (!segment) {
         known.problem = fmt::format(
             "there is no port group {}: choose another with: paravane infiniband vmhba set {} "
@@ -244,7 +245,8 @@ ApiResult<std::vector<model::Vmhba>> HostStorage::list_vmhbas() {
 ApiResult<model::Vmhba> HostStorage::set_vmhba(const std::string& name,
                                                const model::VmhbaSetting& setting) {
   if (!has(name)) return no_such_vmhba(name);
-  if (!setting.port_group.empty() && !config_.segment_of(setting.port_group, {.vm = name})) {
+  if (!setting.port_group.empty() &&
+      !config_.segment_of(setting.port_group, {.vm = name, .number = 0})) {
     return model::refuse(ApiErrorCode::kNotFound,
                          fmt::format("there is no port group {}", setting.port_group),
                          "See: paravane portgroup list");

@@ -5,7 +5,7 @@
 namespace paravane::model {
 
 std::string to_string(const AdapterName& name) {
-  return name.number == 1 ? name.vm : fmt::format("{}/{}", name.vm, name.number);
+  return name.number <= 1 ? name.vm : fmt::format("{}/{}", name.vm, name.number);
 }
 
 }  // namespace paravane::model

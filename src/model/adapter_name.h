@@ -11,7 +11,7 @@ namespace paravane::model {
 
 struct AdapterName {
   std::string vm;
-  std::uint32_t number = 1;  // in the VM
+  std::uint32_t number = 1;  // in the VM; 0: an adapter of a service of the host, which `vm` names
 
   friend auto operator<=>(const AdapterName&, const AdapterName&) = default;
 };

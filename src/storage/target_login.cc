@@ -247,10 +247,10 @@ bool TargetLogin::send_task(const Waiting& waiting, Instant now) {
   auto node = made.extract(made.begin());
   srp::DataPlace place;
   if (task.payload && task.request.bytes > 0) {
-    const auto lent = surroundings_.adapter.lend(*task.payload, task.offset + task.request.bytes,
-                                                 task.request.direction == scsi::Direction::kIn
-                                                     ? verbs::kAccessRemoteWrite
-                                                     : verbs::kAccessRemoteRead);
+    const auto lent =
+        endpoint_->lend(*task.payload, task.offset + task.request.bytes,
+                        task.request.direction == scsi::Direction::kIn ? verbs::kAccessRemoteWrite
+                                                                       : verbs::kAccessRemoteRead);
     if (!lent) {
       to_end_ = "memory cannot be lent to the target: " + lent.error().message;
       return false;

@@ -37,7 +37,9 @@ namespace paravane::storage {
 class TargetLogin final : public TaskPath, private srp::Sender, private srp::SessionEvents {
  public:
   static constexpr std::size_t kMostCommands = 32;
-  static constexpr host_verbs::ConnectionEndpoint::Size kMessages{.sends = 64, .receives = 64};
+  // Another target has loans of the same vmhba, and keys are easy to guess.
+  static constexpr host_verbs::ConnectionEndpoint::Size kMessages{
+      .sends = 64, .receives = 64, .is_apart = true};
   static constexpr srp::Patience kPatience{.command = std::chrono::seconds(10),
                                            .abort = std::chrono::seconds(3),
                                            .reset = std::chrono::seconds(3)};

@@ -36,16 +36,6 @@ verbs::Gid gid_of(const VmhbaOrder& order) {
   return gid;
 }
 
-// What a kernel makes of a link-local address that it takes for the EUI-64 of a MAC.
-fabric::MacAddress mac_of(const verbs::Gid& gid) {
-  return {static_cast<std::uint8_t>(gid.raw[8] ^ 2),
-          gid.raw[9],
-          gid.raw[10],
-          gid.raw[13],
-          gid.raw[14],
-          gid.raw[15]};
-}
-
 bool is_link_local(const verbs::Gid& gid) {
   return gid.raw[0] == 0xFE && (gid.raw[1] & 0xC0) == 0x80;
 }
@@ -70,16 +60,14 @@ Vmhba::Vmhba(VmhbaOrder order, worker::PortTable& ports, TimerQueue& timers, Lis
 
 Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
   const verbs::Gid gid = gid_of(order_);
-  auto place = ports_.join_service({.vm = order_.name}, mac_of(gid), order_.segment);
+  auto place = ports_.join_service({.vm = order_.name, .number = 0}, gid, order_.segment);
   if (!place) return std::unexpected(place.error());
   id_ = place->id;
+  has_joined_ = true;
   auto adapter = host_verbs::ServiceAdapter::make(
       id_, {.queue_pairs_after = static_cast<std::uint32_t>(random_number())}, memory, timers_,
       std::move(place->fabric), gid);
-  if (!adapter) {
-    ports_.forget_service(id_);
-    return std::unexpected(adapter.error());
-  }
+  if (!adapter) return std::unexpected(adapter.error());
   adapter_ = std::move(*adapter);
   ports_.attach_service(adapter_->adapter());
   is_attached_ = true;
@@ -98,14 +86,13 @@ Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
 }
 
 Vmhba::~Vmhba() {
-  if (adapter_ == nullptr) return;
   targets_.clear();
   discovery_.reset();
   connections_.reset();
   datagrams_.reset();
   if (is_attached_) ports_.detach_service(adapter_->adapter());
   adapter_.reset();
-  ports_.forget_service(id_);
+  if (has_joined_) ports_.forget_service(id_);
 }
 
 srp::PortId Vmhba::initiator() const {

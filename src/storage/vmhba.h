@@ -118,6 +118,7 @@ class Vmhba final : private connection::DatagramPort,
   const Listener listener_;
   verbs::AdapterId id_{};
   std::unique_ptr<host_verbs::ServiceAdapter> adapter_;
+  bool has_joined_ = false;
   bool is_attached_ = false;
   std::unique_ptr<host_verbs::DatagramEndpoint> datagrams_;
   std::unique_ptr<connection::CommunicationManager> connections_;

@@ -260,7 +260,7 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 }
 
 Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName& name,
-                                                        const fabric::MacAddress& mac,
+                                                        const verbs::Gid& own,
                                                         verbs::SegmentId segment) {
   const auto has_name = [&](const auto& service) { return service.second == name; };
   if (ports_.contains(name) || std::ranges::any_of(services_, has_name)) {
@@ -269,7 +269,7 @@ Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
-  ServicePlace place{.id = *id, .fabric = directory_.join(*id, to_string(name), mac, segment)};
+  ServicePlace place{.id = *id, .fabric = directory_.join(*id, to_string(name), own, segment)};
   services_.emplace(*id, name);
   give_back.keep();
   return place;

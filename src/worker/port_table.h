@@ -197,14 +197,15 @@ class PortTable final : private transport_channel::LocalOwners {
   std::vector<OpenTrunk> open_trunks() const;
 
   // ---- Adapters of host services ----
-  // A place in the network for an adapter that is no VM's, under a name that no VM's adapter has.
+  // A place in the network for an adapter that is no VM's, under a name with the number 0, which
+  // no VM's adapter has. `own`: its GID, which no other adapter there has then.
   // It reaches others, and is reached, from attach_service() on.
   struct ServicePlace {
     verbs::AdapterId id{};
     std::unique_ptr<verbs::FabricPort> fabric;
   };
   // Errors: kBadState (the name is there), kResourceExhausted.
-  Result<ServicePlace> join_service(const model::AdapterName& name, const fabric::MacAddress& mac,
+  Result<ServicePlace> join_service(const model::AdapterName& name, const verbs::Gid& own,
                                     verbs::SegmentId segment);
   // REQUIRES: the adapter has a place, and no place of a service outlives the table.
   void attach_service(verbs::Adapter& adapter);
