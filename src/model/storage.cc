@@ -180,15 +180,17 @@ Status check_device_name(std::string_view name) {
     return name.starts_with(prefix) && name.size() > prefix.size();
   };
   const auto is_good = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
+           c == ':' || c == '+';
   };
   if (name.size() <= kMaxDeviceName && std::ranges::any_of(kDevicePrefixes, is_prefix) &&
       std::ranges::all_of(name, is_good))
     return {};
-  return bad_storage(fmt::format(
-      "'{}' is not the name of a LUN: expected naa., eui. or t10., then letters, digits, '_', '-' "
-      "and '.', {} characters at most",
-      name, kMaxDeviceName));
+  return bad_storage(
+      fmt::format("'{}' is not the name of a LUN: expected naa., eui. or t10., then letters, "
+                  "digits, '_', '-', ':', "
+                  "'+' and '.', {} characters at most",
+                  name, kMaxDeviceName));
 }
 
 std::string lun_socket(std::string_view directory, std::string_view device) {

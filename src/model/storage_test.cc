@@ -134,7 +134,8 @@ TEST(StorageNames, AreThoseOfEsxcliAndOfLio) {
 }
 
 TEST(DeviceName, CanBeAFileName) {
-  for (const char* good : {"naa.60014051e7a0", "eui.0025385b71b00001", "t10.ATA_____disk-1.2"}) {
+  for (const char* good : {"naa.60014051e7a0", "eui.0025385b71b00001", "t10.ATA_____disk-1.2",
+                           "t10.LIO-ORG_disk:4711+1"}) {
     EXPECT_TRUE(check_device_name(good)) << good;
   }
   for (const std::string& bad : std::vector{
