@@ -81,11 +81,11 @@ Directory::~Directory() {
 
 std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string name,
                                                    const MacAddress& mac, SegmentId segment) {
-  return join(id, std::move(name), link_local_gid(mac), segment);
+  return join_with_gid(id, std::move(name), link_local_gid(mac), segment);
 }
 
-std::unique_ptr<verbs::FabricPort> Directory::join(AdapterId id, std::string name, const Gid& own,
-                                                   SegmentId segment) {
+std::unique_ptr<verbs::FabricPort> Directory::join_with_gid(AdapterId id, std::string name,
+                                                            const Gid& own, SegmentId segment) {
   assert(!members_.contains(id));
   const auto [member, is_new] =
       members_.emplace(id, Member{.name = std::move(name), .reserved = own, .segment = segment});

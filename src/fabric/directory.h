@@ -68,8 +68,8 @@ class Directory {
                                           const MacAddress& mac, verbs::SegmentId segment = {});
 
   // The same for an adapter whose own GID is derived from something else than a MAC address.
-  std::unique_ptr<verbs::FabricPort> join(verbs::AdapterId id, std::string name,
-                                          const verbs::Gid& own, verbs::SegmentId segment);
+  std::unique_ptr<verbs::FabricPort> join_with_gid(verbs::AdapterId id, std::string name,
+                                                   const verbs::Gid& own, verbs::SegmentId segment);
 
   // Moves an adapter to another segment, with its GIDs except those that another adapter owns
   // there. REQUIRES: the adapter is a member.

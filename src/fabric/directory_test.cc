@@ -368,6 +368,27 @@ TEST_F(DirectoryTest, ZeroAndMulticastBelongToNobody) {
   EXPECT_EQ(a_->announce(multicast, kV2).error().code, Errc::kInvalidArgument);
 }
 
+TEST_F(DirectoryTest, AnAdapterCanHaveAGidOfItsOwnThatIsNoMacs) {
+  const Gid own{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0x02, 0x50, 0x56, 0, 0x01, 0xA2, 0xB3, 0x01}};
+  ASSERT_TRUE(b_->announce(own, kV2));
+  const auto service = directory_.join_with_gid(AdapterId{9}, "vmhba32", own, {});
+  EXPECT_EQ(a_->find(own, kV2), std::nullopt) << "the other has lost it";
+  EXPECT_FALSE(b_->announce(own, kV2));
+  ASSERT_TRUE(service->announce(own, kV2));
+  EXPECT_EQ(a_->find(own, kV2)->peer, AdapterId{9});
+}
+
+TEST_F(DirectoryTest, TheGidsOfASegmentAreThoseThatCanBeReached) {
+  ASSERT_TRUE(a_->announce(ipv4(1), kV2));
+  ASSERT_TRUE(a_->announce(ipv4(2), kV1));
+  ASSERT_TRUE(b_->announce(ipv4(3), kV2));
+  EXPECT_EQ(directory_.gids_in({}, kV2), (std::vector<Gid>{ipv4(1), ipv4(3)}));
+  EXPECT_EQ(directory_.gids_in({}, kV1), (std::vector<Gid>{ipv4(2)}));
+  directory_.set_link(AdapterId{1}, false);
+  EXPECT_EQ(directory_.gids_in({}, kV2), (std::vector<Gid>{ipv4(3)}));
+  EXPECT_TRUE(directory_.gids_in(verbs::SegmentId{7}, kV2).empty());
+}
+
 TEST_F(DirectoryTest, EpochChangesWithEveryChangeAndOnlyThen) {
   std::uint64_t epoch = a_->epoch();
   EXPECT_NE(epoch, 0u);

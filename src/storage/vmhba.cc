@@ -228,7 +228,6 @@ bool Vmhba::add_target(const TargetAddress& address, const std::string& descript
 void Vmhba::on_service(const connection::SrpService& service) {
   verbs::Gid gid;
   gid.raw = service.gid;
-  problem_.clear();
   add_target({.gid = gid,
               .service = service.service,
               .id_ext = service.id_extension,
@@ -268,6 +267,7 @@ void Vmhba::begin_discovery(Instant now) {
       }
     }
   }
+  problem_.clear();
   [[maybe_unused]] const Status begun = discovery_->start(gids, now);
 }
 

@@ -269,7 +269,8 @@ Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName
   const std::optional<verbs::AdapterId> id = pick_id();
   if (!id) return fail(Errc::kResourceExhausted, "all adapter numbers are in use");
   Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
-  ServicePlace place{.id = *id, .fabric = directory_.join(*id, to_string(name), own, segment)};
+  ServicePlace place{.id = *id,
+                     .fabric = directory_.join_with_gid(*id, to_string(name), own, segment)};
   services_.emplace(*id, name);
   give_back.keep();
   return place;
