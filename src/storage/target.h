@@ -30,7 +30,7 @@ class Target {
   static constexpr std::uint16_t kUsualPort = 5555;
   // Until a scan is tried again that found no memory, or no answer.
   static constexpr Duration kScanPause = std::chrono::seconds(2);
-  static constexpr std::size_t kMostMessages = 64;  // of a turn
+  static constexpr std::size_t kMostMessages = 16;  // of a turn: a vmhba has 64 targets
 
   struct Facts {
     std::uint32_t number = 0;  // T in vmhba32:C0:T0:L0
