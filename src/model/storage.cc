@@ -16,7 +16,6 @@ namespace paravane::model {
 namespace {
 
 constexpr std::string_view kVmhbaPrefix = "vmhba";
-constexpr std::uint64_t kFirstExtension = 0xfe80'0000'0000'0000;
 constexpr unsigned kLongestVmhbaPrefix = 30;  // with room for a target
 constexpr std::array<std::string_view, 3> kDevicePrefixes = {"naa.", "eui.", "t10."};
 
@@ -157,10 +156,6 @@ std::string_view to_string(PathState state) {
 
 std::optional<PathState> parse_path_state(std::string_view text) {
   return value_in(kPathStates, text);
-}
-
-std::string srp_initiator(std::uint64_t port_guid, unsigned index) {
-  return fmt::format("0x{:016x}{:016x}", kFirstExtension + index, port_guid);
 }
 
 std::string srp_adapter_identifier(std::uint64_t port_guid) {

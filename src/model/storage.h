@@ -130,11 +130,6 @@ struct LunPath {
 
 // ---- Names ----
 
-// The port identifier of a vmhba, as a target's access list has it: "0x", an extension and the GUID
-// of the port, 16 digits each (SRP r16a, annex B). The extension of a port's first vmhba is
-// fe80000000000000, so that it reads as the port's GID. `index`: of the vmhba among those of its
-// port.
-std::string srp_initiator(std::uint64_t port_guid, unsigned index = 0);
 std::string srp_adapter_identifier(std::uint64_t port_guid);  // "srp.0250560001a2b301"
 // "srp.5254000000770001:5254000000770001"
 std::string srp_target_identifier(std::uint64_t id_ext, std::uint64_t ioc_guid);

@@ -125,8 +125,6 @@ TEST(StorageStates, AreReadAsTheyAreWritten) {
 
 TEST(StorageNames, AreThoseOfEsxcliAndOfLio) {
   constexpr std::uint64_t kGuid = 0x0250560001a2b301;
-  EXPECT_EQ(srp_initiator(kGuid), "0xfe800000000000000250560001a2b301");
-  EXPECT_EQ(srp_initiator(kGuid, 1), "0xfe800000000000010250560001a2b301");
   EXPECT_EQ(srp_adapter_identifier(kGuid), "srp.0250560001a2b301");
   EXPECT_EQ(srp_target_identifier(1, 2), "srp.0000000000000001:0000000000000002");
   EXPECT_EQ(lun_path_name("vmhba32", 1, 255), "vmhba32:C0:T1:L255");
