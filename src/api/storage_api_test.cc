@@ -106,7 +106,7 @@ TEST_F(StorageApiTest, RefusesWhatIsNotAsItShouldBe) {
     EXPECT_EQ(status_of("POST", path, "{}"), 405) << path;
     EXPECT_EQ(status_of("GET", path, "", {{"all", "1"}}), 400) << path;
   }
-  EXPECT_EQ(status_of("GET", "/rescan"), 405);
+  EXPECT_EQ(status_of("PUT", "/rescan"), 405);
   EXPECT_EQ(status_of("DELETE", "/targets"), 405);
   EXPECT_EQ(status_of("GET", "/targets/vmhba32/0"), 405);
   EXPECT_EQ(status_of("PUT", "/vmhbas/vmhba32", "{}"), 405);

@@ -167,7 +167,7 @@ TEST(StorageTables, ScsidevsHaveTheListsOfVsphere) {
                     HasSubstr("   Size: 20480 MB\n"),
                     HasSubstr("   Vendor: LIO-ORG  Model: disk  Revis: 4.0\n")));
   EXPECT_EQ(scsidevs_compact(shown_devices()),
-            "Device UID        Device Type    Console Device                            Size     "
+            "Device UID        Device Type    Console Device                          Size     "
             "Multipath Plugin  Display Name\n"
             "naa.60014051e7a0  Direct-Access  /run/paravane/vms/naa.60014051e7a0.lun  20480MB  "
             "NMP               LIO-ORG SRP Disk (naa.60014051e7a0)\n");

@@ -80,7 +80,7 @@ TEST(SrpTarget, IsAGidWithAServiceOrAnAddressWithAPort) {
     EXPECT_EQ(check_srp_target(target).has_value(), std::string(bad) == "::ffff") << bad;
   }
   for (const char* bad :
-       {"", "fe80::1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "h1", "192.0.2.7/24"}) {
+       {"", "fe80::1%eth0", "0.0.0.0", "127.0.0.1", "224.0.0.1", "h1", "192.0.2.7/24"}) {
     SrpTarget target = by_port();
     target.address = bad;
     EXPECT_FALSE(check_srp_target(target)) << bad;
