@@ -33,6 +33,7 @@ void UnitFence::run(const UnitPath& path, Instant now) {
     if (step_ == Step::kResetting) {
       if (!answer_.is_good()) return fail("the target does not reset the logical unit", now);
       tests_ = 0;
+      again_at_ = Instant::min();
       step_ = Step::kToTest;
     } else if (step_ == Step::kTesting) {
       // Unit attentions tell of the reset; each answer takes one away.
@@ -41,14 +42,18 @@ void UnitFence::run(const UnitPath& path, Instant now) {
           answer_.kind != TaskResult::Kind::kBusy) {
         return fail("the logical unit does not answer after its reset", now);
       }
-      if (!is_over && ++tests_ >= kMostTests) {
-        return fail("the logical unit is not ready after its reset", now);
-      }
       step_ = is_over ? Step::kOpen : Step::kToTest;
+      if (!is_over && ++tests_ >= kMostTests) {
+        // It was reset: another reset would only put off that it is ready.
+        tests_ = 0;
+        problem_ = "the logical unit is not ready after its reset";
+        again_at_ = now + kPause;
+      }
       if (is_over) problem_.clear();
     }
   }
-  if (step_ == Step::kClosed && now >= again_at_) {
+  if (now < again_at_) return;
+  if (step_ == Step::kClosed) {
     ++*run_;
     ++resets_;
     step_ = Step::kResetting;

@@ -21,8 +21,9 @@ namespace paravane::storage {
 
 class UnitFence {
  public:
-  static constexpr Duration kPause = std::chrono::seconds(1);  // after a reset that failed
-  static constexpr unsigned kMostTests = 16;  // answers other than good after a reset
+  // After a reset that failed, and after kMostTests answers other than good.
+  static constexpr Duration kPause = std::chrono::seconds(1);
+  static constexpr unsigned kMostTests = 16;
 
   // `wake`: run() has something to do.
   explicit UnitFence(std::function<void()> wake);
@@ -36,7 +37,9 @@ class UnitFence {
   // Goes on by this path. REQUIRES: !is_open(); the path works.
   void run(const UnitPath& path, Instant now);
   // When run() has to be called again, if wake does not say so before.
-  Instant next_look() const { return step_ == Step::kClosed ? again_at_ : kNever; }
+  Instant next_look() const {
+    return step_ == Step::kClosed || step_ == Step::kToTest ? again_at_ : kNever;
+  }
   // Why it was not opened at the last try; empty: it was, or there was none.
   const std::string& problem() const { return problem_; }
   std::uint64_t resets() const { return resets_; }
