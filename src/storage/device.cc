@@ -16,9 +16,10 @@ using nbd::BlockResult;
 class Device::Buffer final : public nbd::BlockBuffer {
  public:
   Buffer(std::shared_ptr<Device*> device, host_verbs::ServiceMemory& memory,
-         std::function<void()> freed, std::uint32_t place)
-      : device_(std::move(device)), memory_(memory), freed_(std::move(freed)), place_(place) {}
+         std::function<void()> freed)
+      : device_(std::move(device)), memory_(memory), freed_(std::move(freed)) {}
   ~Buffer() override {
+    if (!has_place_) return;
     memory_.payloads().give_back(place_);
     if (*device_ != nullptr) --(*device_)->buffers_;
     freed_();
@@ -27,12 +28,17 @@ class Device::Buffer final : public nbd::BlockBuffer {
     return memory_.extents(place_, offset, length, out);
   }
   std::uint32_t place() const { return place_; }
+  void take(std::uint32_t place) {
+    place_ = place;
+    has_place_ = true;
+  }
 
  private:
   const std::shared_ptr<Device*> device_;  // which may be gone
   host_verbs::ServiceMemory& memory_;
   const std::function<void()> freed_;
-  const std::uint32_t place_;
+  std::uint32_t place_ = 0;
+  bool has_place_ = false;
 };
 
 Device::Device(UnitFacts facts, Surroundings surroundings)
@@ -43,20 +49,22 @@ Device::Device(UnitFacts facts, Surroundings surroundings)
 Device::~Device() {
   *self_ = nullptr;
   surroundings_.timers.cancel(wait_timer_);
+  client_ = nullptr;
   for (auto& [number, request] : requests_) surroundings_.timers.cancel(request.timer);
 }
 
 // ---- Paths ----
 
 void Device::add_path(UnitPath path, const UnitFacts& facts) {
-  if (facts.blocks != facts_.blocks || facts.block_bytes != facts_.block_bytes) {
+  if (client_ == nullptr && requests_.empty()) {
+    facts_ = facts;
+  } else if (facts.blocks != facts_.blocks || facts.block_bytes != facts_.block_bytes) {
     // A device that is in use keeps its size: its user has read it.
-    if (client_ == nullptr && requests_.empty()) {
-      facts_ = facts;
-    } else {
-      path.tasks = nullptr;
-      path.problem = "the logical unit has another size there than the device";
-    }
+    path.tasks = nullptr;
+    path.has_other_size = true;
+    path.problem = "the logical unit has another size there than the device";
+  } else {
+    take_stricter(facts);
   }
   const UnitPath* before = paths_.find(path.place);
   const bool was_dead = before == nullptr || before->tasks == nullptr;
@@ -65,6 +73,16 @@ void Device::add_path(UnitPath path, const UnitFacts& facts) {
   paths_.add(std::move(path));
   if (was_dead && works) surroundings_.tell({.what = News::What::kPathBack, .path = name});
   surroundings_.wake();
+}
+
+// Of a unit that is in use: what its user does must be right for what the unit is now, too.
+void Device::take_stricter(const UnitFacts& facts) {
+  facts_.has_write_cache |= facts.has_write_cache;
+  const auto lower = [](std::uint32_t& limit, std::uint32_t other) {
+    if (limit == 0 || (other != 0 && other < limit)) limit = other;
+  };
+  lower(facts_.most_transfer_blocks, facts.most_transfer_blocks);
+  if (facts_.most_unmap_blocks != 0) lower(facts_.most_unmap_blocks, facts.most_unmap_blocks);
 }
 
 void Device::lose_path(const UnitPath::Place& place, const std::string& why) {
@@ -87,6 +105,7 @@ std::string Device::problem() const {
 // ---- nbd::BlockDevice ----
 
 nbd::Geometry Device::geometry() const {
+  if (opened_) return *opened_;
   return {.bytes = facts_.blocks * facts_.block_bytes,
           .block_bytes = facts_.block_bytes,
           .preferred_bytes = std::max(4096u, facts_.block_bytes),
@@ -98,6 +117,7 @@ nbd::Geometry Device::geometry() const {
 
 bool Device::open(nbd::BlockClient& client) {
   if (client_ != nullptr) return false;
+  opened_ = geometry();
   client_ = &client;
   ++client_number_;
   wants_room_ = false;
@@ -109,21 +129,28 @@ bool Device::open(nbd::BlockClient& client) {
 void Device::close(nbd::BlockClient& client) {
   if (client_ != &client) return;
   client_ = nullptr;
-  for (const std::uint64_t number : std::exchange(waiting_, {})) requests_.erase(number);
-  // Those that wait for a time are among them no more, either.
+  opened_.reset();
   std::erase_if(requests_, [this](auto& entry) {
-    if (entry.second.timer == TimerId::kNone) return false;
+    if (entry.second.state == State::kUnderWay) return false;
     surroundings_.timers.cancel(entry.second.timer);
     return true;
   });
+  waiting_ = 0;
+  // The next one may use what there is now.
+  for (const UnitPath& path : paths_.all()) {
+    if (path.has_other_size) surroundings_.look_again(path.place);
+  }
 }
 
 std::unique_ptr<Device::Buffer> Device::take_place() {
-  const auto place = surroundings_.memory.payloads().take();
-  if (!place) return nullptr;
-  surroundings_.memory.take_over(*place, surroundings_.number);
+  host_verbs::Places& places = surroundings_.memory.payloads();
+  if (places.free() <= kLeftForScans) return nullptr;
+  // It is there, so what may fail comes before it is taken.
+  auto buffer = std::make_unique<Buffer>(self_, surroundings_.memory, surroundings_.memory_freed);
+  buffer->take(*places.take());
+  surroundings_.memory.take_over(buffer->place(), surroundings_.number);
   ++buffers_;
-  return std::make_unique<Buffer>(self_, surroundings_.memory, surroundings_.memory_freed, *place);
+  return buffer;
 }
 
 std::unique_ptr<nbd::BlockBuffer> Device::take_buffer([[maybe_unused]] std::uint32_t length) {
@@ -135,7 +162,7 @@ std::unique_ptr<nbd::BlockBuffer> Device::take_buffer([[maybe_unused]] std::uint
 
 void Device::on_memory() {
   if (wants_room_ && buffers_ < kMostBuffers) has_room_ = true;
-  if (has_room_ || !waiting_.empty()) surroundings_.wake();
+  if (has_room_ || waiting_ > 0) surroundings_.wake();
 }
 
 void Device::submit(std::uint64_t tag, nbd::BlockRequest block) {
@@ -143,8 +170,16 @@ void Device::submit(std::uint64_t tag, nbd::BlockRequest block) {
   const std::uint64_t number = next_number_++;
   requests_.emplace(number,
                     Request{.tag = tag, .client = client_number_, .block = std::move(block)});
-  waiting_.insert(number);
+  ++waiting_;
   surroundings_.wake();
+}
+
+void Device::set_state(Request& request, State state) {
+  if (request.state == State::kWaiting) --waiting_;
+  if (request.state == State::kUnderWay) --under_way_;
+  request.state = state;
+  if (state == State::kWaiting) ++waiting_;
+  if (state == State::kUnderWay) ++under_way_;
 }
 
 // ---- Work ----
@@ -158,14 +193,18 @@ void Device::pump(Instant now) {
 }
 
 void Device::take_results(Instant now) {
-  while (!results_.empty()) {
-    const Result one = std::move(results_.front());
-    results_.pop_front();
-    const auto request = requests_.find(one.number);
-    assert(request != requests_.end() && under_way_ > 0);
-    --under_way_;
-    judge(request, one.result, now);
+  if (!has_results_) return;
+  // A client that hears of one may end others.
+  std::uint64_t number = 0;
+  for (auto one = requests_.begin(); one != requests_.end(); one = requests_.upper_bound(number)) {
+    number = one->first;
+    if (!one->second.result) continue;
+    const TaskResult result = *std::exchange(one->second.result, std::nullopt);
+    // It is sent again unless something else becomes of it.
+    set_state(one->second, State::kWaiting);
+    judge(one, result, now);
   }
+  has_results_ = false;
 }
 
 bool Device::may_have_changed_unit(const Request& request) const {
@@ -187,7 +226,6 @@ void Device::judge(Requests::iterator request, const TaskResult& result, Instant
       if (request->second.client != client_number_ || client_ == nullptr) {
         return finish(request, BlockResult::kIo);
       }
-      waiting_.insert(request->first);
       return;
   }
 }
@@ -207,7 +245,6 @@ void Device::judge_sense(Requests::iterator request, const TaskResult& result, I
         surroundings_.look_again(path->place);
         lose_path(path->place, result.sense.sentence());
       }
-      waiting_.insert(request->first);
       return;
     case scsi::Meaning::kWriteProtected: return finish(request, BlockResult::kNotPermitted);
     case scsi::Meaning::kSpace: return finish(request, BlockResult::kNoSpace);
@@ -233,13 +270,11 @@ void Device::advance(Requests::iterator request, const TaskResult& result) {
   one.busy_until = kNever;
   if (one.done >= one.block.length) return finish(request, BlockResult::kDone);
   if (one.client != client_number_ || client_ == nullptr) return finish(request, BlockResult::kIo);
-  waiting_.insert(request->first);
 }
 
 void Device::send_again(Requests::iterator request) {
   if (++request->second.retries > kMostRetries) return finish(request, BlockResult::kIo);
   counters_.retried.add();
-  waiting_.insert(request->first);
 }
 
 void Device::send_later(Requests::iterator request, Instant now) {
@@ -248,10 +283,12 @@ void Device::send_later(Requests::iterator request, Instant now) {
   if (now >= one.busy_until) return finish(request, BlockResult::kIo);
   counters_.retried.add();
   one.timer = surroundings_.timers.set(now + kBusyPause, [this, number = request->first](Instant) {
-    requests_.at(number).timer = TimerId::kNone;
-    waiting_.insert(number);
+    Request& paused = requests_.at(number);
+    paused.timer = TimerId::kNone;
+    set_state(paused, State::kWaiting);
     surroundings_.wake();
   });
+  set_state(one, State::kPaused);
 }
 
 // The path that commands take, which changes only while none is under way on another.
@@ -261,7 +298,7 @@ void Device::take_path(Instant now) {
   if (best == nullptr) {
     if (no_path_since_ != kNever) return;
     no_path_since_ = now;
-    if (!waiting_.empty() || client_ != nullptr) {
+    if (waiting_ > 0 || client_ != nullptr) {
       surroundings_.tell({.what = News::What::kNoPath});
     }
     return;
@@ -278,36 +315,45 @@ void Device::take_path(Instant now) {
 void Device::send_waiting(Instant now) {
   const UnitPath* path = paths_.working();
   // What waits for the preferred path waits until all is over on the present one.
-  if (path == nullptr || path != paths_.best() || waiting_.empty()) return;
+  if (path == nullptr || path != paths_.best() || waiting_ == 0) return;
   if (!fence_.is_open()) {
-    if (under_way_ == 0) fence_.run(*path, now);
+    if (fence_since_ == kNever) fence_since_ = now;
+    if (under_way_ > 0) return;
+    fence_.run(*path, now);
     wake_at(fence_.next_look(), now);
     if (!fence_.is_open()) return;
   }
-  while (!waiting_.empty()) {
-    const std::uint64_t number = *waiting_.begin();
-    if (!send(number, requests_.at(number), *path)) return;
-    waiting_.erase(number);
+  fence_since_ = kNever;
+  // One that has no memory for its list lets others pass: these may have what it waits for.
+  for (auto& [number, request] : requests_) {
+    if (request.state == State::kWaiting) send(number, request, *path);
   }
 }
 
-bool Device::send(std::uint64_t number, Request& request, const UnitPath& path) {
+void Device::send(std::uint64_t number, Request& request, const UnitPath& path) {
   if (request.block.operation == BlockOperation::kFlush && !facts_.has_write_cache) {
     request.piece = 0;
-    ++under_way_;
-    results_.push_back({.number = number});
+    request.result = TaskResult();
+    has_results_ = true;
+    set_state(request, State::kUnderWay);
     surroundings_.wake();
-    return true;
+    return;
   }
   Task task{.lun = path.lun};
-  if (!make_task(request, task)) return false;
-  ++under_way_;
+  if (!make_task(request, task)) return;
   path.tasks->execute(task, [self = self_, number](const TaskResult& result) {
-    if (*self == nullptr) return;
-    (*self)->results_.push_back({.number = number, .result = result});
-    (*self)->surroundings_.wake();
+    if (*self != nullptr) (*self)->on_result(number, result);
   });
-  return true;
+  set_state(request, State::kUnderWay);
+}
+
+// Allocates nothing: a result that is lost would leave its request under way for ever.
+void Device::on_result(std::uint64_t number, const TaskResult& result) {
+  const auto request = requests_.find(number);
+  assert(request != requests_.end() && request->second.state == State::kUnderWay);
+  request->second.result = result;
+  has_results_ = true;
+  surroundings_.wake();
 }
 
 bool Device::make_task(Request& request, Task& task) {
@@ -343,6 +389,7 @@ bool Device::make_task(Request& request, Task& task) {
       task.request = scsi::synchronize_cache();
       return true;
     case BlockOperation::kTrim: {
+      if (buffers_ >= kMostBuffers + kMostLists) return false;
       auto list = take_place();
       if (list == nullptr) return false;
       const scsi::BlockRange range{.block = first, .blocks = piece_of(facts_.most_unmap_blocks)};
@@ -365,18 +412,31 @@ bool Device::make_task(Request& request, Task& task) {
 }
 
 void Device::give_up_in_time(Instant now) {
-  if (no_path_since_ == kNever) return;
-  if (!has_given_up_ && now < no_path_since_ + kPathWait) {
-    if (!waiting_.empty()) wake_at(no_path_since_ + kPathWait, now);
+  if (no_path_since_ != kNever && (has_given_up_ || now >= no_path_since_ + kPathWait)) {
+    has_given_up_ = true;
+    fence_since_ = kNever;
+    return fail_waiting();
+  }
+  // A path that leads to a unit which cannot be fenced is as good as none, but the next request may
+  // find it mended.
+  if (fence_since_ != kNever && now >= fence_since_ + kPathWait) {
+    fence_since_ = kNever;
+    return fail_waiting();
+  }
+  if (waiting_ == 0) {
+    fence_since_ = kNever;
     return;
   }
-  has_given_up_ = true;
-  fail_waiting();
+  for (const Instant since : {no_path_since_, fence_since_}) {
+    if (since != kNever) wake_at(since + kPathWait, now);
+  }
 }
 
 void Device::fail_waiting() {
-  for (const std::uint64_t number : std::exchange(waiting_, {})) {
-    finish(requests_.find(number), BlockResult::kIo);
+  std::uint64_t number = 0;
+  for (auto one = requests_.begin(); one != requests_.end(); one = requests_.upper_bound(number)) {
+    number = one->first;
+    if (one->second.state == State::kWaiting) finish(one, BlockResult::kIo);
   }
 }
 
@@ -397,6 +457,7 @@ void Device::count_done(const Request& request) {
 }
 
 void Device::finish(Requests::iterator request, BlockResult result) {
+  set_state(request->second, State::kOver);
   Request done = std::move(request->second);
   requests_.erase(request);
   if (result == BlockResult::kDone) {
@@ -421,12 +482,15 @@ void Device::tell_client(Instant /*now*/) {
 }
 
 void Device::wake_at(Instant due, Instant now) {
-  if (due == kNever) return;
-  surroundings_.timers.cancel(wait_timer_);
+  if (due >= wait_until_) return;
+  surroundings_.timers.cancel(std::exchange(wait_timer_, TimerId::kNone));
+  wait_until_ = kNever;
   wait_timer_ = surroundings_.timers.set(std::max(due, now), [this](Instant) {
     wait_timer_ = TimerId::kNone;
+    wait_until_ = kNever;
     surroundings_.wake();
   });
+  wait_until_ = due;
 }
 
 }  // namespace paravane::storage

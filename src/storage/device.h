@@ -7,18 +7,20 @@
 // by it again.
 //
 // Without a path, requests wait for kPathWait, then fail, and later ones fail at once until a path
-// is back.
+// is back. While a unit cannot be fenced off, requests wait for kPathWait, then fail.
+//
+// Where memory runs out, a call may throw std::bad_alloc; no request is lost by that, and pump()
+// may be called again. What tells a result throws nothing, as long as `wake` does not.
 //
 // Owner thread only. The owner calls pump() after `wake`.
 
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,6 +54,12 @@ class Device final : public nbd::BlockDevice {
   static constexpr Duration kPathWait = std::chrono::seconds(15);
   // Of one device, so that there are some for others.
   static constexpr std::uint32_t kMostBuffers = 24;
+  // Beyond these, for the lists of commands that give blocks back: while requests that wait have
+  // all buffers, one of these goes on.
+  static constexpr std::uint32_t kMostLists = 2;
+  // Payloads of the service that no device takes: a path must be found again while requests that
+  // wait for it have all the others.
+  static constexpr std::size_t kLeftForScans = 4;
   // Of one command, for reasons that are over at once.
   static constexpr unsigned kMostRetries = 8;
   // How long a unit may be busy, or not ready, for one command.
@@ -112,6 +120,7 @@ class Device final : public nbd::BlockDevice {
 
  private:
   class Buffer;
+  enum class State : std::uint8_t { kWaiting, kUnderWay, kPaused, kOver };
   struct Request {
     std::uint64_t tag = 0;
     std::uint64_t client = 0;  // by number: what is of an earlier one is told to none
@@ -119,6 +128,8 @@ class Device final : public nbd::BlockDevice {
     std::uint32_t done = 0;                    // bytes that earlier commands have moved
     std::uint32_t piece = 0;                   // bytes of the command that is under way
     std::unique_ptr<nbd::BlockBuffer> list{};  // of a command that gives blocks back
+    State state = State::kWaiting;
+    std::optional<TaskResult> result{};  // of the command that was under way
     unsigned retries = 0;
     Instant busy_until = kNever;  // it may be busy until then
     TimerId timer = TimerId::kNone;
@@ -134,7 +145,10 @@ class Device final : public nbd::BlockDevice {
   void take_path(Instant now);
   void give_up_in_time(Instant now);
   void send_waiting(Instant now);
-  bool send(std::uint64_t number, Request& request, const UnitPath& path);
+  void take_stricter(const UnitFacts& facts);
+  void set_state(Request& request, State state);
+  void on_result(std::uint64_t number, const TaskResult& result);
+  void send(std::uint64_t number, Request& request, const UnitPath& path);
   bool make_task(Request& request, Task& task);
   void finish(Requests::iterator request, nbd::BlockResult result);
   void count_done(const Request& request);
@@ -149,28 +163,27 @@ class Device final : public nbd::BlockDevice {
   PathSet paths_;
   UnitFence fence_;
   Instant no_path_since_ = kNever;
+  Instant fence_since_ = kNever;  // requests wait for it
   bool has_given_up_ = false;
   bool had_path_ = false;
 
   nbd::BlockClient* client_ = nullptr;
   std::uint64_t client_number_ = 0;
+  std::optional<nbd::Geometry> opened_;  // what the client was told
   bool is_ready_ = false;
   bool wants_room_ = false;
   bool has_room_ = false;
   std::uint32_t buffers_ = 0;
 
   Requests requests_;
-  std::set<std::uint64_t> waiting_;  // to be sent, in their order
-  std::size_t under_way_ = 0;        // sent
-  struct Result {
-    std::uint64_t number = 0;
-    TaskResult result{};
-  };
-  std::deque<Result> results_;
+  std::size_t waiting_ = 0;    // to be sent, in the order of their coming
+  std::size_t under_way_ = 0;  // sent, and not judged
+  bool has_results_ = false;
   // Answers of tasks may come when the device is gone.
   std::shared_ptr<Device*> self_ = std::make_shared<Device*>(this);
   std::uint64_t next_number_ = 1;
   TimerId wait_timer_ = TimerId::kNone;
+  Instant wait_until_ = kNever;  // its time
   DeviceCounters counters_;
 };
 

@@ -22,8 +22,9 @@ struct UnitPath {
     friend auto operator<=>(const Place&, const Place&) = default;
   } place{};
   scsi::Lun lun{};
-  TaskPath* tasks = nullptr;  // null: the path is dead
-  std::string problem{};      // why it is dead
+  TaskPath* tasks = nullptr;    // null: the path is dead
+  std::string problem{};        // why it is dead
+  bool has_other_size = false;  // than the device has for its user: why it is dead
 };
 
 }  // namespace paravane::storage
