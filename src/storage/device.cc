@@ -155,13 +155,18 @@ std::unique_ptr<Device::Buffer> Device::take_place() {
 
 std::unique_ptr<nbd::BlockBuffer> Device::take_buffer([[maybe_unused]] std::uint32_t length) {
   assert(length <= host_verbs::ServiceMemory::kPayloadBytes);
-  auto buffer = buffers_ < kMostBuffers ? take_place() : nullptr;
+  auto buffer = may_take_buffer() ? take_place() : nullptr;
   if (buffer == nullptr) wants_room_ = true;
   return buffer;
 }
 
+bool Device::may_take_buffer() const {
+  if (buffers_ >= kMostBuffers) return false;
+  return buffers_ < kSureBuffers || surroundings_.memory.payloads().free() > kLeftForOthers;
+}
+
 void Device::on_memory() {
-  if (wants_room_ && buffers_ < kMostBuffers) has_room_ = true;
+  if (wants_room_ && may_take_buffer()) has_room_ = true;
   if (has_room_ || waiting_ > 0) surroundings_.wake();
 }
 

@@ -54,6 +54,10 @@ class Device final : public nbd::BlockDevice {
   static constexpr Duration kPathWait = std::chrono::seconds(15);
   // Of one device, so that there are some for others.
   static constexpr std::uint32_t kMostBuffers = 24;
+  // Of the places that are left then, a device that has kSureBuffers takes none: clients that hold
+  // what they have for ever leave others some.
+  static constexpr std::size_t kLeftForOthers = 16;
+  static constexpr std::uint32_t kSureBuffers = 4;
   // Beyond these, for the lists of commands that give blocks back: while requests that wait have
   // all buffers, one of these goes on.
   static constexpr std::uint32_t kMostLists = 2;
@@ -157,6 +161,7 @@ class Device final : public nbd::BlockDevice {
   void wake_at(Instant due, Instant now);
   bool may_have_changed_unit(const Request& request) const;
   std::unique_ptr<Buffer> take_place();
+  bool may_take_buffer() const;
 
   UnitFacts facts_;
   const Surroundings surroundings_;

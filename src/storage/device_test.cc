@@ -262,9 +262,9 @@ TEST_F(DeviceTest, OneDeviceLeavesMemoryForAnotherAndBothForScans) {
     return count;
   };
   EXPECT_EQ(take_all(*device), Device::kMostBuffers);
-  EXPECT_EQ(take_all(other), Device::kMostBuffers);
-  EXPECT_EQ(take_all(third), kPayloads - Device::kLeftForScans - 2 * Device::kMostBuffers);
-  EXPECT_EQ(memory->payloads().free(), Device::kLeftForScans);
+  EXPECT_EQ(take_all(other), kPayloads - Device::kMostBuffers - Device::kLeftForOthers);
+  EXPECT_EQ(take_all(third), Device::kSureBuffers) << "of those that are left for such";
+  EXPECT_EQ(memory->payloads().free(), Device::kLeftForOthers - Device::kSureBuffers);
   taken.clear();
   EXPECT_EQ(memory->payloads().free(), kPayloads);
 }
