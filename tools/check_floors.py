@@ -61,7 +61,7 @@ MAY_INCLUDE = {
     "host": ["base", "subnet_host", "cable", "worker", "storage", "wire", "capture", "cluster", "metrics", "privsep", "settings", "inventory", "device", "json", "model", "api", "store"],
     "daemon": ["base", "guestmem", "cable", "settings", "privsep", "holder", "keeper", "http", "worker", "metrics", "cluster", "host", "inventory", "transport/hca", "model", "api"],
     "umad_library": ["base", "umad"],
-    "testing": ["base", "state", "guestmem", "abi", "wire", "subnet", "umad", "ipoib", "cable", "scsi", "srp", "connection", "nbd", "verbs", "host_verbs", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
+    "testing": ["base", "state", "guestmem", "abi", "wire", "subnet", "umad", "ipoib", "cable", "scsi", "srp", "connection", "nbd", "verbs", "host_verbs", "storage", "vfio_user", "device", "transport/local", "transport/roce", "transport/channel", "transport/tcp", "transport/hca", "transport/impaired", "fabric", "model", "inventory", "authority"],
 }
 # What a folder may not see through other folders' headers either: the process with root's rights reads nothing
 # that a guest, a client, another host or etcd has written.

@@ -271,7 +271,7 @@ bool TargetLogin::send_task(const Waiting& waiting, Instant now) {
   return true;
 }
 
-bool TargetLogin::send_reset(Waiting& waiting, Instant now) {
+bool TargetLogin::send_reset(const Waiting& waiting, Instant now) {
   if (!session_->can_manage()) return false;
   return manage(srp::TaskFunction::kLunReset, {},
                 Managed{.lun = waiting.task.lun,

@@ -74,7 +74,8 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
 
   // Takes at most `limit` messages, and sends what can be sent.
   void pump(Instant now, std::size_t limit);
-  bool has_messages() const { return endpoint_ && endpoint_->has_work(); }
+  // Of one that is not up, nothing is taken any more.
+  bool has_messages() const { return is_up() && endpoint_->has_work(); }
   // Ends it, for this reason.
   void end(std::string why, Instant now);
 
@@ -121,7 +122,7 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
   void send_waiting(Instant now);
   bool is_being_reset(scsi::Lun lun) const;
   bool send_task(const Waiting& waiting, Instant now);
-  bool send_reset(Waiting& waiting, Instant now);
+  bool send_reset(const Waiting& waiting, Instant now);
   bool manage(srp::TaskFunction function, std::optional<srp::Tag> task, Managed managed);
   void give_back(srp::Tag command, const TaskResult& result);
   void recover_in_time(Instant now);
