@@ -13,7 +13,7 @@ Target::Target(Facts facts, TargetLogin::Surroundings login, std::function<std::
       surroundings_(std::move(login)),
       psn_(std::move(psn)),
       listener_(std::move(listener)) {
-  surroundings_.look_again = [this](Instant now) { look_again(now); };
+  surroundings_.look_again = [this] { look_again(); };
 }
 
 Target::~Target() {
@@ -29,10 +29,9 @@ model::TargetState Target::state() const {
   return was_up_ ? model::TargetState::kLost : model::TargetState::kConnecting;
 }
 
-void Target::look_again(Instant now) {
+void Target::look_again() {
   wants_scan_ = true;
-  scan_at_ = std::max(scan_at_, now + kScanPause);
-  wake_at(scan_at_);
+  surroundings_.wake();
 }
 
 void Target::rescan(Instant now) {
@@ -66,7 +65,10 @@ void Target::pump(Instant now) {
     }
   }
   if (!login_ && has_link_ && now >= login_at_) begin_login(now);
-  if (login_ && login_->is_up() && wants_scan_ && !scan_ && now >= scan_at_) begin_scan(now);
+  if (!login_ || !login_->is_up() || !wants_scan_ || scan_ || now < scan_at_) return;
+  // A target may say again and again that its units have changed.
+  if (now < rested_at_) return wake_at(rested_at_);
+  begin_scan(now);
 }
 
 void Target::begin_login(Instant now) {
@@ -92,26 +94,27 @@ void Target::end_login(Instant now) {
   // The other way is tried at once, and both again later.
   const bool is_other_way = login_->is_service_unknown() && !facts_.is_named && !uses_port_;
   uses_port_ = is_other_way || (uses_port_ && !login_->is_service_unknown());
-  login_.reset();
-  scan_.reset();
-  outcome_.reset();
   wants_scan_ = true;
   scan_at_ = Instant::min();
   units_ = 0;
   login_at_ = is_other_way ? now : now + kLoginPause;
   wake_at(login_at_);
+  login_.reset();
+  scan_.reset();
+  outcome_.reset();
 }
 
 void Target::begin_scan(Instant now) {
-  scan_ = std::make_unique<UnitScan>(*login_, surroundings_.adapter.memory(), surroundings_.timers,
-                                     [this](UnitScan::Outcome outcome) {
-                                       outcome_ = std::move(outcome);
-                                       surroundings_.wake();
-                                     });
-  wants_scan_ = false;
-  if (scan_->begin(now)) return;
-  scan_.reset();
-  wants_scan_ = true;
+  auto scan = std::make_unique<UnitScan>(*login_, surroundings_.adapter.memory(),
+                                         surroundings_.timers, [this](UnitScan::Outcome outcome) {
+                                           outcome_ = std::move(outcome);
+                                           surroundings_.wake();
+                                         });
+  if (scan->begin(now)) {
+    scan_ = std::move(scan);
+    wants_scan_ = false;
+    return;
+  }
   scan_at_ = now + kScanPause;
   wake_at(scan_at_);
 }
@@ -127,7 +130,11 @@ void Target::take_outcome(Instant now) {
     return;
   }
   units_ = static_cast<std::uint32_t>(outcome.units.size());
+  rested_at_ = now + kScanRest;
+  // Where memory lacks in the middle, another scan follows.
+  const bool wants_scan = std::exchange(wants_scan_, true);
   listener_.units_found(*this, outcome.units);
+  wants_scan_ = wants_scan;
 }
 
 void Target::wake_at(Instant due) {

@@ -30,6 +30,8 @@ class Target {
   static constexpr std::uint16_t kUsualPort = 5555;
   // Until a scan is tried again that found no memory, or no answer.
   static constexpr Duration kScanPause = std::chrono::seconds(2);
+  // Between two scans, whatever the second is for.
+  static constexpr Duration kScanRest = std::chrono::seconds(1);
   static constexpr std::size_t kMostMessages = 16;  // of a turn: a vmhba has 64 targets
 
   struct Facts {
@@ -62,7 +64,7 @@ class Target {
   // Finds its units anew, or logs in at once if it is not logged in: an operator wants it.
   void rescan(Instant now);
   // Finds its units anew, but not all the time, whatever it answers.
-  void look_again(Instant now);
+  void look_again();
   bool is_looking() const { return scan_ != nullptr || wants_scan_; }
 
   // nullptr: there is none.
@@ -94,6 +96,7 @@ class Target {
   bool is_refused_ = false;
   Instant login_at_ = Instant::min();
   Instant scan_at_ = Instant::min();
+  Instant rested_at_ = Instant::min();
   std::string problem_ = "the login has not begun";
   std::uint32_t units_ = 0;
   TimerId timer_ = TimerId::kNone;

@@ -326,7 +326,7 @@ void TargetLogin::on_managed(srp::Tag request, srp::TaskFunction function, srp::
 void TargetLogin::on_async_event(scsi::Lun /*lun*/, const std::optional<scsi::Sense>& sense) {
   if (sense && (sense->meaning() == scsi::Meaning::kReportedLunsChanged ||
                 sense->meaning() == scsi::Meaning::kCapacityChanged)) {
-    surroundings_.look_again(now_);
+    surroundings_.look_again();
   }
 }
 

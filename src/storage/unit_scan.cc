@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/memory_shortage.h"
 #include "guestmem/payload.h"
 #include "scsi/block_limits.h"
 #include "scsi/capacity.h"
@@ -70,7 +71,8 @@ void UnitScan::ask() {
     return end("the memory of the service failed");
   }
   path_.execute(task, [self = self_](const TaskResult& result) {
-    if (*self != nullptr) (*self)->on_answer(result);
+    if (*self == nullptr) return;
+    (*self)->go_on([&] { (*self)->on_answer(result); });
   });
 }
 
@@ -99,7 +101,7 @@ bool UnitScan::repeat(const TaskResult& result) {
     timer_ = timers_.set(now_ + kPause, [this](Instant now) {
       now_ = now;
       timer_ = TimerId::kNone;
-      ask();
+      go_on([this] { ask(); });
     });
   }
   return true;
@@ -139,7 +141,7 @@ void UnitScan::take_luns(std::span<const std::byte> bytes, bool is_good) {
 // An error: the unit is no device, for that reason. Otherwise the next question has been asked.
 Status UnitScan::take_unit(std::span<const std::byte> bytes, bool is_good) {
   UnitFacts& unit = units_.back();
-  const auto go_on = [this](Step step) {
+  const auto ask_next = [this](Step step) {
     step_ = step;
     ask();
     return Status();
@@ -153,14 +155,14 @@ Status UnitScan::take_unit(std::span<const std::byte> bytes, bool is_good) {
       unit.product = inquiry->product;
       unit.revision = inquiry->revision;
       if (!inquiry->is_disk()) return fail(Errc::kUnsupported, "it is not a disk");
-      return go_on(Step::kIdentity);
+      return ask_next(Step::kIdentity);
     }
     case Step::kIdentity: {
-      if (!is_good) return go_on(Step::kSerial);
+      if (!is_good) return ask_next(Step::kSerial);
       auto identity = scsi::parse_identification(bytes);
-      if (!identity) return go_on(Step::kSerial);
+      if (!identity) return ask_next(Step::kSerial);
       unit.name = std::move(identity->name);
-      return go_on(Step::kBlockLimits);
+      return ask_next(Step::kBlockLimits);
     }
     case Step::kSerial: {
       const auto serial =
@@ -170,23 +172,23 @@ Status UnitScan::take_unit(std::span<const std::byte> bytes, bool is_good) {
         return fail(Errc::kNotFound, "it has no name by which it could be known on another path");
       }
       unit.name = scsi::identity_of_serial(unit.vendor, *serial).name;
-      return go_on(Step::kBlockLimits);
+      return ask_next(Step::kBlockLimits);
     }
     case Step::kBlockLimits: {
       const auto limits = is_good ? scsi::parse_block_limits(bytes) : scsi::BlockLimits();
       unit.most_transfer_blocks = limits ? limits->most_transfer : 0;
       most_unmap_ = limits ? limits->most_unmap : 0;
-      return go_on(Step::kProvisioning);
+      return ask_next(Step::kProvisioning);
     }
     case Step::kProvisioning: {
       const auto provisioning = is_good ? scsi::parse_provisioning(bytes) : scsi::Provisioning();
       has_unmap_ = provisioning && provisioning->has_unmap;
-      return go_on(Step::kCapacity16);
+      return ask_next(Step::kCapacity16);
     }
     case Step::kCapacity16:
     case Step::kCapacity10: {
       if (!is_good) {
-        if (step_ == Step::kCapacity16) return go_on(Step::kCapacity10);
+        if (step_ == Step::kCapacity16) return ask_next(Step::kCapacity10);
         return fail(Errc::kIo, "it does not say how large it is");
       }
       if (step_ == Step::kCapacity16) {
@@ -204,7 +206,7 @@ Status UnitScan::take_unit(std::span<const std::byte> bytes, bool is_good) {
         is_thin_ = false;
       }
       unit.most_unmap_blocks = is_thin_ && has_unmap_ ? most_unmap_ : 0;
-      return go_on(Step::kMode);
+      return ask_next(Step::kMode);
     }
     case Step::kMode: {
       // A unit that says nothing of its cache may have one.
@@ -228,7 +230,14 @@ void UnitScan::next_unit() {
   ask();
 }
 
+void UnitScan::go_on(const std::function<void()>& act) {
+  const auto self = self_;
+  // Otherwise it would never end. The words are short enough to need no memory.
+  if (!runs_in_memory(act) && *self != nullptr) end("out of memory");
+}
+
 void UnitScan::end(std::string problem) {
+  if (!done_) return;
   Outcome outcome{.units = std::move(units_), .problem = std::move(problem)};
   if (!outcome.problem.empty()) outcome.units.clear();
   const Done done = std::move(done_);

@@ -67,6 +67,7 @@ class UnitScan {
   Status take_unit(std::span<const std::byte> bytes, bool is_good);
   scsi::Request request() const;
   void next_unit();
+  void go_on(const std::function<void()>& act);
   void end(std::string problem);
 
   TaskPath& path_;

@@ -244,9 +244,9 @@ void Vmhba::rescan(Instant now) {
   listener_.wake();
 }
 
-void Vmhba::look_again(std::uint32_t target, Instant now) {
+void Vmhba::look_again(std::uint32_t target) {
   const auto found = targets_.find(target);
-  if (found != targets_.end()) found->second->look_again(now);
+  if (found != targets_.end()) found->second->look_again();
 }
 
 bool Vmhba::is_scanning() const {

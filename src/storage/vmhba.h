@@ -71,7 +71,7 @@ class Vmhba final : private connection::DatagramPort,
   // Looks for targets and units anew.
   void rescan(Instant now);
   bool is_scanning() const;
-  void look_again(std::uint32_t target, Instant now);
+  void look_again(std::uint32_t target);
 
   bool has_work() const;
   Instant next_look();
