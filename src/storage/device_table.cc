@@ -1,19 +1,23 @@
 #include "storage/device_table.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <utility>
 
-#include "base/undo.h"
 #include "model/storage.h"
 
 namespace paravane::storage {
 
 DeviceTable::DeviceTable(Surroundings surroundings) : surroundings_(std::move(surroundings)) {}
 
-DeviceTable::~DeviceTable() = default;
+DeviceTable::~DeviceTable() {
+  // Clients that go wake devices.
+  devices_.clear();
+}
 
-void DeviceTable::wake(const std::string& name) {
-  woken_.insert(name);
+void DeviceTable::wake(ServedDevice& served) {
+  if (!std::exchange(served.is_woken, true)) woken_.push_back(&served);
   surroundings_.wake();
 }
 
@@ -26,19 +30,25 @@ ServedDevice* DeviceTable::device_of(const UnitFacts& facts) {
   if (const auto found = devices_.find(facts.name); found != devices_.end()) {
     return found->second.get();
   }
+  // A target may give its logical units other names again and again.
+  if (devices_.size() >= model::kMaxDevices) drop_dead();
   if (devices_.size() >= model::kMaxDevices) return nullptr;
   const std::string name = facts.name;
+  woken_.reserve(devices_.size() + 1);
+  // It is there when the device wakes for the first time.
+  const auto self = std::make_shared<ServedDevice*>();
   auto made = std::make_unique<ServedDevice>(
       facts, Device::Surroundings{.number = ++last_number_,
                                   .memory = surroundings_.memory,
                                   .timers = surroundings_.timers,
-                                  .wake = [this, name] { wake(name); },
+                                  .wake = [this, self] { wake(**self); },
                                   .memory_freed = [this] { on_memory(); },
                                   .look_again = surroundings_.look_again,
                                   .tell =
                                       [this, name](const Device::News& news) {
                                         surroundings_.tell({.device = name, .news = news});
                                       }});
+  *self = made.get();
   if (Status served = made->serve(surroundings_.sockets, surroundings_.loop, surroundings_.clock);
       !served) {
     log_.error(surroundings_.clock.now, "device {}: {}", name, served.error().message);
@@ -60,6 +70,12 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
     }
     ServedDevice* served = judged.problem.empty() ? device_of(judged) : nullptr;
     if (judged.problem.empty() && served == nullptr) judged.problem = "there are too many devices";
+    const UnitPath::Place place{.vmhba = found.vmhba, .target = found.target, .lun = facts.number};
+    if (served != nullptr && served->device().paths().find(place) == nullptr &&
+        served->device().paths().all().size() >= kMostPaths) {
+      judged.problem = "there are too many paths to the device";
+      served = nullptr;
+    }
     if (served == nullptr) {
       refused_.push_back({.vmhba = found.vmhba_name,
                           .target = found.target,
@@ -70,7 +86,7 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
     there.emplace(facts.number, facts.name);
     served->device().add_path(
         {.name = model::lun_path_name(found.vmhba_name, found.target, facts.number),
-         .place = {.vmhba = found.vmhba, .target = found.target, .lun = facts.number},
+         .place = place,
          .lun = facts.lun,
          .tasks = found.tasks,
          .problem = {}},
@@ -78,7 +94,7 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
   }
   // A unit that is gone, or is another device now.
   for (auto& [name, served] : devices_) {
-    for (const UnitPath& path : std::vector(served->device().paths().all())) {
+    for (const UnitPath& path : served->device().paths().all()) {
       if (path.place.vmhba != found.vmhba || path.place.target != found.target) continue;
       const auto same = there.find(path.place.lun);
       if (same != there.end() && same->second == name) continue;
@@ -93,7 +109,7 @@ void DeviceTable::set_units(const Found& found, const std::vector<UnitFacts>& un
 
 void DeviceTable::lose_target(std::uint32_t vmhba, std::uint32_t target, const std::string& why) {
   for (auto& [name, served] : devices_) {
-    for (const UnitPath& path : std::vector(served->device().paths().all())) {
+    for (const UnitPath& path : served->device().paths().all()) {
       if (path.place.vmhba == vmhba && path.place.target == target) {
         served->device().lose_path(path.place, why);
       }
@@ -107,9 +123,13 @@ void DeviceTable::remove_target(std::uint32_t vmhba, std::uint32_t target) {
     return refused.vmhba_number == vmhba && refused.target == target;
   });
   for (auto& [name, served] : devices_) {
-    for (const UnitPath& path : std::vector(served->device().paths().all())) {
-      if (path.place.vmhba == vmhba && path.place.target == target) {
-        served->device().remove_path(path.place);
+    const std::vector<UnitPath>& paths = served->device().paths().all();
+    for (std::size_t at = 0; at < paths.size();) {
+      const UnitPath::Place place = paths[at].place;
+      if (place.vmhba == vmhba && place.target == target) {
+        served->device().remove_path(place);
+      } else {
+        ++at;
       }
     }
   }
@@ -117,11 +137,19 @@ void DeviceTable::remove_target(std::uint32_t vmhba, std::uint32_t target) {
 }
 
 void DeviceTable::drop_unused() {
-  std::erase_if(devices_, [this](const auto& entry) {
+  drop_if([](const Device& device) { return device.paths().all().empty(); });
+}
+
+void DeviceTable::drop_dead() {
+  drop_if([](const Device& device) { return device.paths().best() == nullptr; });
+}
+
+void DeviceTable::drop_if(bool (*is_unused)(const Device&)) {
+  std::erase_if(devices_, [&](const auto& entry) {
     const Device& device = entry.second->device();
-    if (!device.paths().all().empty() || device.is_busy()) return false;
+    if (device.is_busy() || !is_unused(device)) return false;
     std::erase(with_clients_, entry.second.get());
-    woken_.erase(entry.first);
+    std::erase(woken_, entry.second.get());
     return true;
   });
 }
@@ -153,16 +181,18 @@ void DeviceTable::pump(Instant now) {
     for (auto& [name, served] : devices_) served->device().on_memory();
     memory_freed_ = false;
   }
-  // Where memory runs out at one device, it and the others are still to be pumped.
-  std::set<std::string> woken;
-  woken.swap(woken_);
-  const Undo keep([&] { woken_.merge(woken); });
-  while (!woken.empty()) {
-    const auto first = woken.begin();
-    if (const auto found = devices_.find(*first); found != devices_.end()) {
-      found->second->device().pump(now);
+  // Those that wake meanwhile have their turn later. One that lacks memory stays.
+  for (std::size_t left = woken_.size(); left > 0 && !woken_.empty(); --left) {
+    ServedDevice& served = *woken_.front();
+    served.is_woken = false;
+    std::ranges::rotate(woken_, woken_.begin() + 1);
+    woken_.pop_back();
+    try {
+      served.device().pump(now);
+    } catch (const std::bad_alloc&) {
+      wake(served);
+      throw;
     }
-    woken.erase(first);
   }
 }
 

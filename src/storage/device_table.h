@@ -2,8 +2,9 @@
 // which it is served.
 //
 // A device stays when its last path is dead, so its user can wait for a path to come back. It goes
-// when its last path is removed and no client has it. A path is removed with its target, and when a
-// scan of the target finds the logical unit no more while no client has the device.
+// when its last path is removed and no client has it, or when all its paths are dead, no client has
+// it, and there is no place for another device. A path is removed with its target, and when a scan
+// of the target finds the logical unit no more while no client has the device.
 //
 // Worker thread only.
 
@@ -14,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +32,8 @@ namespace paravane::storage {
 
 class DeviceTable {
  public:
+  static constexpr std::size_t kMostPaths = 64;  // of a device
+
   struct DeviceNews {
     std::string device{};
     Device::News news{};
@@ -87,14 +89,17 @@ class DeviceTable {
 
  private:
   ServedDevice* device_of(const UnitFacts& facts);
-  void wake(const std::string& name);
+  void wake(ServedDevice& served);
   void on_memory();
   void drop_unused();
+  void drop_dead();
+  void drop_if(bool (*is_unused)(const Device&));
 
   const Surroundings surroundings_;
   std::map<std::string, std::unique_ptr<ServedDevice>> devices_;
   std::vector<Refused> refused_;
-  std::set<std::string> woken_;
+  // With room for all devices: whatever wakes one must not lack memory.
+  std::vector<ServedDevice*> woken_;
   std::vector<ServedDevice*> with_clients_;
   bool memory_freed_ = false;
   std::uint64_t last_number_ = 0;  // of a device

@@ -46,6 +46,8 @@ class ServedDevice {
   // Why it is not served; empty: it is.
   const std::string& problem() const { return problem_; }
 
+  bool is_woken = false;  // of the table: it is among those that have something to do
+
  private:
   Device device_;
   std::filesystem::path socket_;

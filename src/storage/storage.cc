@@ -50,7 +50,7 @@ Status Storage::make_parts() {
           [this](const UnitPath::Place& place) {
             const auto found = parts_->vmhbas.find(place.vmhba);
             if (found != parts_->vmhbas.end()) {
-              found->second->look_again(place.target, worker_.schedule().turn_clock().now);
+              found->second->look_again(place.target);
             }
           },
       .tell = [this](const DeviceTable::DeviceNews& news) { tell_news(news); }});
