@@ -152,6 +152,11 @@ void Vmhba::take_named(Instant now) {
     listener_.target_gone(*this, known->first);
     known = targets_.erase(known);
   }
+  add_named();
+}
+
+void Vmhba::add_named() {
+  problem_.clear();  // it is found again where it remains
   for (const TargetAddress& address : order_.named) add_target(address, "", /*is_named=*/true);
 }
 
@@ -221,6 +226,7 @@ bool Vmhba::add_target(const TargetAddress& address, const std::string& descript
                                        [this](Target& target, const std::string& why) {
                                          listener_.units_lost(*this, target, why);
                                        }}));
+  if (!order_.is_up) targets_.at(number)->set_link(false, now_);
   is_woken_ = true;
   return true;
 }
@@ -268,6 +274,7 @@ void Vmhba::begin_discovery(Instant now) {
     }
   }
   problem_.clear();
+  add_named();
   [[maybe_unused]] const Status begun = discovery_->start(gids, now);
 }
 
@@ -299,7 +306,10 @@ Instant Vmhba::next_look() {
   Instant next = std::min(connections_->next_deadline(), discovery_->next_deadline());
   if (!order_.is_up) return next;
   if (ports_.directory().epoch() != network_epoch_) return Instant::min();
-  if (!discoveries_.empty()) next = std::min(next, discoveries_.back());
+  // While one runs, its end is waited for.
+  if (!discoveries_.empty() && !discovery_->is_running()) {
+    next = std::min(next, discoveries_.back());
+  }
   return next;
 }
 

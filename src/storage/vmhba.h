@@ -95,6 +95,7 @@ class Vmhba final : private connection::DatagramPort,
   void take_named(Instant now);
   // Whether one more that was found may be added.
   bool make_room(const TargetAddress& address);
+  void add_named();
   // False: there are too many.
   bool add_target(const TargetAddress& address, const std::string& description, bool is_named);
   Target* find(connection::ConnectionId id);
