@@ -53,7 +53,7 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
     TimerQueue& timers;
     std::uint64_t local_guid = 0;  // of the port
     srp::PortId initiator{};
-    std::function<void()> wake;                   // pump() has something to do
+    std::function<void()> wake;        // pump() has something to do
     std::function<void()> look_again;  // the target's logical units have changed
   };
   TargetLogin(TargetAddress address, Surroundings surroundings);

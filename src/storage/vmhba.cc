@@ -273,7 +273,6 @@ void Vmhba::begin_discovery(Instant now) {
       }
     }
   }
-  problem_.clear();
   add_named();
   [[maybe_unused]] const Status begun = discovery_->start(gids, now);
 }
