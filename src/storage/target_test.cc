@@ -166,24 +166,24 @@ TEST_F(TargetTest, LooksAgainWhenItIsAsked) {
   fake::FakeScsiDisk other;
   rig.target.add(1, other);
   rig.pass(std::chrono::seconds(2));
-  target->look_again(rig.now());
+  target->look_again();
   EXPECT_TRUE(target->is_looking());
   ASSERT_TRUE(rig.settle());
   EXPECT_EQ(found, 2u);
   EXPECT_EQ(target->units(), 2u);
   rig.target.remove(0);
   rig.pass(std::chrono::seconds(2));
-  target->look_again(rig.now());
+  target->look_again();
   ASSERT_TRUE(rig.settle());
   ASSERT_EQ(units.size(), 1u);
   EXPECT_EQ(units[0].number, 1u);
 }
 
-TEST_F(TargetTest, LookingAgainLogsInAtOnce) {
+TEST_F(TargetTest, ARescanLogsInAtOnce) {
   rig.login_reject = 0x0001'0001;
   make();
   rig.login_reject.reset();
-  target->look_again(rig.now());
+  target->rescan(rig.now());
   ASSERT_TRUE(rig.settle());
   EXPECT_EQ(target->state(), TargetState::kLoggedIn);
 }
