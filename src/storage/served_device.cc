@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/unix_listener.h"
@@ -11,11 +13,18 @@
 namespace paravane::storage {
 namespace {
 
-// What an engine left that was killed or replaced. listen_at() cannot tell that nothing listens
-// there any more, because the sandbox lets this process connect to nothing.
+// What the engine before has left, which is not asked whether it listens: this one may not connect,
+// and has the directory's lock.
 void remove_left_socket(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_socket(std::filesystem::symlink_status(path, error))) {
+    ::unlink(path.c_str());
+  }
+}
+
+std::uint64_t file_at(const std::filesystem::path& path) {
   struct stat found{};
-  if (::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) ::unlink(path.c_str());
+  return ::lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
 }
 
 }  // namespace
@@ -26,7 +35,8 @@ ServedDevice::ServedDevice(UnitFacts facts, Device::Surroundings surroundings)
 ServedDevice::~ServedDevice() {
   if (server_ == nullptr) return;
   server_.reset();
-  ::unlink(socket_.c_str());
+  // Another engine may have put its own there.
+  if (file_at(socket_) == file_) ::unlink(socket_.c_str());
 }
 
 Status ServedDevice::serve(const SocketPlace& place, EventLoop& loop, const TurnClock& clock) {
@@ -35,6 +45,7 @@ Status ServedDevice::serve(const SocketPlace& place, EventLoop& loop, const Turn
     remove_left_socket(socket_);
     auto listener = listen_at(socket_, SOCK_STREAM, place.access);
     if (!listener) return std::unexpected(listener.error());
+    file_ = file_at(socket_);
     const UnitFacts& facts = device_.facts();
     server_ =
         std::make_unique<nbd::Server>(device_, facts.vendor + " " + facts.product, loop, clock);

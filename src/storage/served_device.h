@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -51,6 +52,7 @@ class ServedDevice {
  private:
   Device device_;
   std::filesystem::path socket_;
+  std::uint64_t file_ = 0;  // the number of its inode
   std::unique_ptr<nbd::Server> server_;
   std::string problem_ = "its socket has not been made";
 };
