@@ -247,6 +247,15 @@ void Storage::tell_news(const DeviceTable::DeviceNews& news) {
   config_.tell(std::move(event));
 }
 
+// REQUIRES: the path's target is set.
+void Storage::name_ends(const Vmhba& vmhba, model::LunPath& path) {
+  path.adapter_identifier = model::srp_adapter_identifier(vmhba.order().port_guid);
+  const auto target = vmhba.targets().find(path.target);
+  if (target == vmhba.targets().end()) return;
+  const TargetAddress& address = target->second->facts().address;
+  path.target_identifier = model::srp_target_identifier(address.id_ext, address.ioc_guid);
+}
+
 model::LunPath Storage::describe(const Device& device, const UnitPath& path) const {
   model::LunPath told{.name = path.name,
                       .target = path.place.target,
@@ -255,14 +264,8 @@ model::LunPath Storage::describe(const Device& device, const UnitPath& path) con
                       .problem = path.problem};
   const auto vmhba = parts_->vmhbas.find(path.place.vmhba);
   if (vmhba != parts_->vmhbas.end()) {
-    const VmhbaOrder& order = vmhba->second->order();
-    told.vmhba = order.name;
-    told.adapter_identifier = model::srp_adapter_identifier(order.port_guid);
-    const auto target = vmhba->second->targets().find(path.place.target);
-    if (target != vmhba->second->targets().end()) {
-      const TargetAddress& address = target->second->facts().address;
-      told.target_identifier = model::srp_target_identifier(address.id_ext, address.ioc_guid);
-    }
+    told.vmhba = vmhba->second->order().name;
+    name_ends(*vmhba->second, told);
   }
   const UnitPath* best = device.paths().best();
   if (path.tasks == nullptr || !path.tasks->is_up()) {
@@ -302,13 +305,17 @@ void Storage::report_devices(StorageReport& report) const {
     report.devices.push_back(std::move(told));
   }
   for (const DeviceTable::Refused& refused : parts_->devices->refused()) {
-    report.refused.push_back(
-        {.name = model::lun_path_name(refused.vmhba, refused.target, refused.facts.number),
-         .vmhba = refused.vmhba,
-         .target = refused.target,
-         .lun = refused.facts.number,
-         .state = model::PathState::kDead,
-         .problem = refused.facts.problem});
+    model::LunPath told{
+        .name = model::lun_path_name(refused.vmhba, refused.target, refused.facts.number),
+        .vmhba = refused.vmhba,
+        .target = refused.target,
+        .lun = refused.facts.number,
+        .state = model::PathState::kDead,
+        .problem = refused.facts.problem};
+    for (const auto& [number, vmhba] : parts_->vmhbas) {
+      if (vmhba->order().name == refused.vmhba) name_ends(*vmhba, told);
+    }
+    report.refused.push_back(std::move(told));
   }
 }
 

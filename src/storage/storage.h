@@ -86,6 +86,7 @@ class Storage final : public worker::Tenant {
   void turn_parts(Instant now, verbs::Budget& budget);
   void tell_news(const DeviceTable::DeviceNews& news);
   void report_devices(StorageReport& report) const;
+  static void name_ends(const Vmhba& vmhba, model::LunPath& path);
   model::LunPath describe(const Device& device, const UnitPath& path) const;
 
   worker::Worker& worker_;

@@ -20,6 +20,10 @@ struct TargetAddress {
   std::uint16_t io_class = 0x0100;  // SRP revision 16a
 
   srp::PortId port_id() const { return srp::target_port_id(id_ext, ioc_guid, io_class); }
+  // Whether a login at one of them ends that at the other: they differ in the way there, at most.
+  bool is_same_target(const TargetAddress& other) const {
+    return gid == other.gid && port_id() == other.port_id();
+  }
   friend auto operator<=>(const TargetAddress&, const TargetAddress&) = default;
 };
 

@@ -18,6 +18,8 @@ constexpr Duration kSecondLook = std::chrono::seconds(6);
 constexpr Duration kThirdLook = std::chrono::seconds(20);
 constexpr std::size_t kMostOfPort = 4;      // targets that were found at one port
 constexpr std::size_t kMostDatagrams = 32;  // of a turn
+// None of the directory's: targets are looked for anew.
+constexpr std::uint64_t kUnseenEpoch = ~std::uint64_t{0};
 
 // The first vmhba of a port has the port's GUID; others differ in the highest digit, which leaves
 // the bit of locally administered GUIDs alone.
@@ -46,6 +48,10 @@ std::uint64_t random_number() {
 }
 
 }  // namespace
+
+fabric::MacAddress vmhba_mac(std::uint64_t port_guid, std::uint32_t index) {
+  return mac_of(gid_of({.port_guid = port_guid, .index = index}));
+}
 
 Result<std::unique_ptr<Vmhba>> Vmhba::make(const VmhbaOrder& order, worker::PortTable& ports,
                                            host_verbs::ServiceMemory& memory, TimerQueue& timers,
@@ -142,12 +148,18 @@ void Vmhba::take_named(Instant now) {
     Target& target = *known->second;
     const bool is_named =
         std::ranges::find(order_.named, target.facts().address) != order_.named.end();
-    // One that was named, and is not any more, stays if it was found as well.
-    if (is_named || !target.facts().is_named || !target.facts().description.empty()) {
+    // One that was found goes for one that is named, whose way is the operator's, and comes again
+    // once that is named no more.
+    const bool is_replaced =
+        std::ranges::any_of(order_.named, [&target](const TargetAddress& address) {
+          return address.is_same_target(target.facts().address);
+        });
+    if (is_named || (!target.facts().is_named && !is_replaced)) {
       target.set_named(is_named);
       ++known;
       continue;
     }
+    if (!is_replaced) network_epoch_ = kUnseenEpoch;
     target.set_link(false, now);
     listener_.target_gone(*this, known->first);
     known = targets_.erase(known);
@@ -186,7 +198,7 @@ bool Vmhba::make_room(const TargetAddress& address) {
 bool Vmhba::add_target(const TargetAddress& address, const std::string& description,
                        bool is_named) {
   for (auto& [number, target] : targets_) {
-    if (target->facts().address != address) continue;
+    if (!target->facts().address.is_same_target(address)) continue;
     if (!description.empty()) target->describe(description);
     if (is_named) target->set_named(true);
     return true;

@@ -44,6 +44,9 @@ struct VmhbaOrder {
   friend bool operator==(const VmhbaOrder&, const VmhbaOrder&) = default;
 };
 
+// By which an Ethernet would know it: its GID's EUI-64 without the two bytes in the middle.
+fabric::MacAddress vmhba_mac(std::uint64_t port_guid, std::uint32_t index);
+
 class Vmhba final : private connection::DatagramPort,
                     private connection::ConnectionListener,
                     private connection::DiscoveryListener {
