@@ -58,6 +58,7 @@ void Host::look_for_hca() {
 void Host::tell_cluster() const {
   if (config_.cluster == nullptr) return;
   std::map<model::AdapterName, inventory::AdapterInfo> adapters;
+  if (storage_) adapters = storage_->in_port_groups();
   for (const auto& [name, vm] : vms_) {
     for (const model::AdapterSpec& adapter : vm.spec.adapters) {
       adapters[{.vm = name, .number = adapter.number}] = {.mac = *adapter.mac,

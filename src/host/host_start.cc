@@ -419,7 +419,8 @@ model::ApiResult<void> Host::open_storage() {
                 }
                 return luns;
               },
-          .tell = [this](model::Event event) { tell(std::move(event)); }},
+          .tell = [this](model::Event event) { tell(std::move(event)); },
+          .changed = [this] { tell_cluster(); }},
       *store_, *worker_, *ports_);
   return storage_->load();
 }

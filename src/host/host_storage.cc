@@ -186,6 +186,18 @@ void HostStorage::apply() {
   worker_.post([this, orders = orders()] {
     if (storage_) storage_->apply(orders);
   });
+  if (config_.changed) config_.changed();
+}
+
+std::map<model::AdapterName, inventory::AdapterInfo> HostStorage::in_port_groups() const {
+  std::map<model::AdapterName, inventory::AdapterInfo> adapters;
+  for (const auto& [name, known] : known_) {
+    const auto setting = settings_.find(name);
+    if (setting == settings_.end() || setting->second.port_group.empty()) continue;
+    adapters[{.vm = name}] = {.mac = storage::vmhba_mac(known.made.port_guid, known.made.index),
+                              .port_group = setting->second.port_group};
+  }
+  return adapters;
 }
 
 // ---- StorageManagement ----

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/limited_log.h"
+#include "inventory/view.h"
+#include "model/adapter_name.h"
 #include "model/event.h"
 #include "model/storage.h"
 #include "model/storage_management.h"
@@ -40,6 +42,7 @@ struct HostStorageConfig {
   // The LUNs that are disks of VMs, each with its VM.
   std::function<std::map<std::string, std::string>()> luns_of_vms{};
   std::function<void(model::Event)> tell{};
+  std::function<void()> changed{};  // in_port_groups()
 };
 
 class HostStorage final : public model::StorageManagement {
@@ -54,6 +57,8 @@ class HostStorage final : public model::StorageManagement {
   // Has the worker make what there is to be. Called again when ports, modules or networks have
   // changed.
   void apply();
+  // The vmhbas in port groups, which adapters of other hosts may reach.
+  std::map<model::AdapterName, inventory::AdapterInfo> in_port_groups() const;
   // On the worker's thread: all of it ends.
   void end() { storage_.reset(); }
   // ---- StorageManagement ----
