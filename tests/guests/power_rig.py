@@ -42,18 +42,23 @@ def copy_tree(source, target):
     shutil.copytree(source, target, symlinks=True, copy_function=place)
 
 
-def make_images(folder, more):
-    """There, what guests boot: vmlinux, and initrd with the files of an overlay, which then have an ear for the power
-    button too, if their kernel is told test.button."""
+def copy_modules(folder, *names):
+    """There, some of the guest's kernel that its image lacks."""
     modules = pathlib.Path(places.cache()) / f"guest-{places.guest_name()}" / "kernel" / "modules"
-    for name in ("button.ko", "evdev.ko"):
-        shutil.copy(next(modules.rglob(name)), more)
+    for name in names:
+        shutil.copy(next(modules.rglob(name)), folder)
+
+
+def make_images(folder, more, layers=()):
+    """There, what guests boot: vmlinux, and initrd with the lab's layers and the files of an overlay, which then have an ear for
+    the power button too, if their kernel is told test.button."""
+    copy_modules(more, "button.ko", "evdev.ko", "virtio_blk.ko")
     start = more / "lab-start"
     start.write_text(START)
     start.chmod(0o755)
     packed = overlay.pack(str(more), types.SimpleNamespace(folder=str(folder / "packed")))
     with (folder / "initrd").open("wb") as image:
-        for part in (places.guest_image("initramfs.cpio"), packed):
+        for part in (places.guest_image("initramfs.cpio"), *map(places.guest_layer, layers), packed):
             with open(part, "rb") as file:
                 shutil.copyfileobj(file, image)
     shutil.copy(places.guest_image("vmlinux"), folder / "vmlinux")
@@ -92,8 +97,11 @@ class GuestConsole:
 class PowerRig(Rig):
     """A daemon, and what VMs need that `paravane vm start` runs."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, extra_config="", layers=(), files=None):
+        """`layers`: the lab's, for the guests; `files`: name -> text of more that they have, in /."""
+        super().__init__(extra_config)
+        for name, text in (files or {}).items():
+            (self.overlay / name).write_text(text)
         self.folder.chmod(0o711)
         self.namespace = f"pvm-{os.getpid()}"
         self.taps = []
@@ -103,7 +111,7 @@ class PowerRig(Rig):
         copy_tree(pathlib.Path(places.cache()) / "qemu", self.folder / "qemu")
         (self.folder / "qemu").chmod(0o755)
         (self.folder / "run").mkdir()
-        make_images(self.folder, self.overlay)
+        make_images(self.folder, self.overlay, layers)
 
     def ip(self, *words):
         subprocess.run(["ip", "-n", self.namespace, *words], check=True)

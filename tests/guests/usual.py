@@ -80,6 +80,13 @@ USUAL = {
     # An InfiniBand port as uplink
     "Ipoib": ALL,
 
+    # Storage adapters of InfiniBand ports
+    "SrpLogin": ALL,
+    "SrpLuns": ALL,
+    "SrpDisk": ALL,
+    "SrpDiskOfAnotherHost": "2_*",
+    "SrpFailover": "1_* 2_* 3_*",
+
     # What operators do
     "AcceptanceSequence": ALL,
     "Demo": "on_one_host",
