@@ -198,7 +198,7 @@ class SrpDisk(unittest.TestCase):
         self.assertEqual(self.rig.shell(1, SUM_OF_RAM).split()[0], here)
 
     def test_4_a_second_vm_is_refused_it_and_one_that_is_not_there_keeps_a_vm_from_starting(self):
-        refused = self.rig.run("vm", "add", "other", "--memory", "64M", "--accelerator", "tcg", "--disk", f"lun:{self.name}", status=4)
+        refused = self.rig.run("vm", "add", "other", "--memory", "64M", "--accelerator", "tcg", "--disk", f"lun:{self.name}", status=1)
         self.assertIn("vm2", refused)
         self.rig.run("vm", "add", "other", "--memory", "64M", "--accelerator", "tcg", "--disk", f"lun:{naa(SERIALS[1])}")
         self.addCleanup(self.rig.run, "vm", "remove", "other", "--force")
