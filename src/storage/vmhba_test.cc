@@ -14,7 +14,6 @@
 namespace paravane::storage {
 namespace {
 
-
 class VmhbaTest : public testing::Test {
  protected:
   struct Parts {
