@@ -118,7 +118,7 @@ std::optional<model::AdapterName> parse_adapter(std::string_view text) {
   static_assert(model::kMaxAdapters < 10);  // a number is one digit
   if (text.size() < 3 || text[text.size() - 2] != '/') return std::nullopt;
   const int number = text.back() - '0';
-  if (number < 1 || number > static_cast<int>(model::kMaxAdapters)) return std::nullopt;
+  if (number < 0 || number > static_cast<int>(model::kMaxAdapters)) return std::nullopt;
   const std::string_view vm = text.substr(0, text.size() - 2);
   if (!model::check_name(vm)) return std::nullopt;
   return model::AdapterName{.vm = std::string(vm), .number = static_cast<std::uint32_t>(number)};

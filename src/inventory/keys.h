@@ -57,7 +57,7 @@ std::string format_gid(const GidId& id);  // 16 hex digits, "/v2/" and 32 hex di
 // appendix A).
 std::array<std::uint8_t, 16> link_local_gid(const model::MacAddress& mac);
 
-std::string format_adapter(const model::AdapterName& name);  // in a key: "db1/1"
+std::string format_adapter(const model::AdapterName& name);  // in a key: "db1/1", "vmhba32/0"
 std::optional<model::AdapterName> parse_adapter(std::string_view text);
 
 // Below host_prefix().

@@ -58,6 +58,7 @@ TEST(Keys, WhatIsNoKeyOfOursIsNothing) {
   ASSERT_TRUE(parse_host_key(gids + "v2/" + good + "/db1/1"));
   ASSERT_TRUE(parse_host_key(adapters + "db1/1/mac/02:00:00:00:00:0a"));
   ASSERT_TRUE(parse_host_key(adapters + "db1/1/portgroup/a"));
+  ASSERT_TRUE(parse_host_key(adapters + "vmhba32/0/portgroup/a")) << "a service's adapter";
   for (const std::string& key :
        {std::string(),
         std::string("/paravane/v1/hosts/"),
@@ -72,7 +73,6 @@ TEST(Keys, WhatIsNoKeyOfOursIsNothing) {
         adapters + "db1/1",
         adapters + "db1/1/",
         adapters + "db1/1/mac/",
-        adapters + "db1/0/mac/02:00:00:00:00:0a",
         adapters + "db1/9/mac/02:00:00:00:00:0a",
         adapters + "db1/01/mac/02:00:00:00:00:0a",
         adapters + "/1/mac/02:00:00:00:00:0a",
@@ -91,7 +91,6 @@ TEST(Keys, WhatIsNoKeyOfOursIsNothing) {
         gids + "v2/" + good,
         gids + "v2/" + good + "/",
         gids + "v2/" + good + "/db1",
-        gids + "v2/" + good + "/db1/0",
         gids + "v2/" + good + "/db1/1/",
         gids + "v2/" + good + "0/db1/1",
         gids + "v3/" + good + "/db1/1",

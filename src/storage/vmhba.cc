@@ -50,7 +50,8 @@ std::uint64_t random_number() {
 }  // namespace
 
 fabric::MacAddress vmhba_mac(std::uint64_t port_guid, std::uint32_t index) {
-  return mac_of(gid_of({.port_guid = port_guid, .index = index}));
+  const auto& raw = gid_of({.port_guid = port_guid, .index = index}).raw;
+  return {static_cast<std::uint8_t>(raw[8] ^ 0x02), raw[9], raw[10], raw[13], raw[14], raw[15]};
 }
 
 Result<std::unique_ptr<Vmhba>> Vmhba::make(const VmhbaOrder& order, worker::PortTable& ports,
