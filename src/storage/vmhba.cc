@@ -277,6 +277,7 @@ bool Vmhba::is_scanning() const {
 }
 
 void Vmhba::begin_discovery(Instant now) {
+  problem_.clear();  // told anew by what is found
   std::vector<wire::infiniband::Gid> gids;
   for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
     for (const verbs::Gid& gid : ports_.directory().gids_in(order_.segment, type)) {

@@ -345,7 +345,7 @@ class SrpFailover(unittest.TestCase):
         self.rig.shell_of("vm2", "touch /tmp/enough")
         said = self.rig.end_in("vm2")
         self.assertEqual(said.count("counted to"), len(firsts), said)
-        self.assertEqual(sorted(self.storage.states().values()), ["active", "standby"])
+        wait_for("both paths", lambda: sorted(self.storage.states().values()) == ["active", "standby"], PATIENCE_S)
 
     def test_4_M4_4_3_1_an_adapter_has_as_many_targets_as_max_srp_targets_says(self):
         self.addCleanup(wait_for, "two logins", lambda: sum(map(is_logged_in, self.storage.targets())) == 2, PATIENCE_S)
