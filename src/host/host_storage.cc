@@ -194,8 +194,9 @@ std::map<model::AdapterName, inventory::AdapterInfo> HostStorage::in_port_groups
   for (const auto& [name, known] : known_) {
     const auto setting = settings_.find(name);
     if (setting == settings_.end() || setting->second.port_group.empty()) continue;
-    adapters[{.vm = name, .number = 0}] = {.mac = storage::vmhba_mac(known.made.port_guid, known.made.index),
-                              .port_group = setting->second.port_group};
+    adapters[{.vm = name, .number = 0}] = {
+        .mac = storage::vmhba_mac(known.made.port_guid, known.made.index),
+        .port_group = setting->second.port_group};
   }
   return adapters;
 }

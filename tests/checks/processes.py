@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 
+PATIENCE_S = 2  # what was told to end may need a moment
 GRACE_S = 20  # for programs that end what they made: guests, namespaces, daemons
 SIGNALS = {signal.SIGINT, signal.SIGTERM}  # that end a run
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -155,7 +156,7 @@ class Supervisor:
             send(self._worker, signal.SIGKILL)
 
     def _end_the_rest(self):
-        patience = time.monotonic() + 2  # what was told to end may need a moment
+        patience = time.monotonic() + PATIENCE_S
         names, killed = set(), False
         while self._reap():
             if time.monotonic() > patience or self._told.is_set():
