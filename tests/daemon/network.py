@@ -65,6 +65,13 @@ class Namespace:
             finally:
                 enter(home)
 
+    def stream_to(self, address, count):
+        """Sends bytes by TCP to an iperf3 that listens there; returns how many arrived.
+
+        iperf3 ends when the sender's kernel has taken all bytes, so the last of them may never leave it.
+        """
+        return json.loads(run(*self.before(), "iperf3", "--json", "--client", address, "--bytes", count))["end"]["sum_received"]["bytes"]
+
 
 def enter(namespace):
     if LIBC.setns(namespace.fileno(), CLONE_NEWNET) != 0:

@@ -69,7 +69,7 @@ class TwoHosts(CableTest):
         self.addCleanup(server.wait, PATIENCE_S)
         self.addCleanup(server.kill)
         wait_for(lambda: ":5201" in two.run("ss", "-ltn"), "iperf3 to listen")
-        arrived = one.stream_to("192.0.2.2", IPERF_BYTES)
+        arrived = one.network.stream_to("192.0.2.2", IPERF_BYTES)
         self.assertGreater(arrived, IPERF_BYTES // 2)
         self.assertGreater(self.h1.link_to(self.h2)["sent_bytes"], arrived)
         self.assertGreater(self.h2.link_to(self.h1)["received_bytes"], arrived)

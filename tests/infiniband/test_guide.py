@@ -55,7 +55,7 @@ def unit_of_opensm():
 
 
 class GuideHost(InstalledHost):
-    """h1; its root's shell has the second names in PATH."""
+    """h1; its root's shell has the second names first in PATH: one of them is ibstat."""
 
     def __init__(self, folder, network):
         super().__init__(folder, "h1", network)
@@ -70,7 +70,7 @@ class GuideHost(InstalledHost):
 
     def environment(self):
         inherited = super().environment()
-        return {**inherited, "PATH": f"{inherited['PATH']}:{NAMES}"}
+        return {**inherited, "PATH": f"{NAMES}:{inherited['PATH']}"}
 
     def run(self, script):
         done = subprocess.run(self.within("bash", "-c", f"cd /srv; {script}"), env=self.environment(), stdin=subprocess.DEVNULL,

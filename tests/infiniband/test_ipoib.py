@@ -60,7 +60,7 @@ class FirstPing(UplinkTest):
         left.wait_for("192.0.2.2")
         self.spawn(*right.network.before(), "iperf3", "--server", "--one-off")
         wait_for(lambda: ":5201" in right.run("ss", "-ltn"), "iperf3 to listen")
-        arrived = left.stream_to("192.0.2.2", IPERF_BYTES)
+        arrived = left.network.stream_to("192.0.2.2", IPERF_BYTES)
         self.assertGreater(arrived, IPERF_BYTES // 2)
         self.assertGreater(self.uplinks()["vmnic32"]["counters"]["bytes_sent"], arrived)
 
@@ -284,7 +284,7 @@ class TooBig(UplinkTest):
         other.wait_for("192.0.2.2")
         self.spawn(*right.network.before(), "iperf3", "--server", "--one-off")
         wait_for(lambda: ":5201" in right.run("ss", "-ltn"), "iperf3 to listen")
-        self.assertGreater(other.stream_to("192.0.2.2", IPERF_BYTES // 16), 0)
+        self.assertGreater(other.network.stream_to("192.0.2.2", IPERF_BYTES // 16), 0)
         self.assertGreater(self.uplinks()["vmnic32"]["counters"]["too_big"], 0)
 
 

@@ -40,13 +40,6 @@ class Station:
     def wait_for(self, address, *words):
         wait_for(lambda: self.pings(address, *words), f"{address} to answer: {self.test.uplinks()} {self.test.log_text()[-2000:]}")
 
-    def stream_to(self, address, count):
-        """Sends bytes by TCP to an iperf3 that listens there; returns how many arrived.
-
-        iperf3 ends when the sender's kernel has taken all bytes, so the last of them may never leave it.
-        """
-        return json.loads(self.run("iperf3", "--json", "--client", address, "--bytes", count))["end"]["sum_received"]["bytes"]
-
     def neighbour(self, address):
         """The MAC that this station knows for an address; None: none."""
         for entry in json.loads(self.network.ip("-json", "neighbour", "show", address) or "[]"):
