@@ -143,9 +143,9 @@ class SubnetUp(FabricTest):
         self.wait_active()
         self.cli("daemon", "upgrade")
         self.wait_active()
+        wait_for(lambda: self.ports()["mlx4_0", 1]["is_sm"], "the manager to be connected again")
         self.tool("sminfo")
         self.assertIsNone(manager.poll())
-        wait_for(lambda: self.ports()["mlx4_0", 1]["is_sm"], "the manager to be known again")
         self.assertEqual(self.link_events(), [], "nothing has come or gone")
 
     def test_6_a_restart_of_infiniband_brings_all_ports_up_again(self):
