@@ -60,7 +60,7 @@ TEST_F(StorageApiTest, ListsAndSetsVmhbas) {
   EXPECT_EQ(management_.vmhbas[0].setting.port_group, "storage");
   EXPECT_EQ(status_of("PATCH", "/vmhbas/vmhba32", R"({"port_group":"storage"})"), 200);
   EXPECT_EQ(management_.vmhbas[0].setting, (model::VmhbaSetting{.port_group = "storage"}))
-      << "what is not given is none";
+      << "absent members are cleared";
   EXPECT_EQ(status_of("PATCH", "/vmhbas/vmhba33", "{}"), 404);
   EXPECT_EQ(status_of("PATCH", "/vmhbas/vmhba1", "{}"), 400);
   EXPECT_EQ(status_of("PATCH", "/vmhbas/", "{}"), 400);

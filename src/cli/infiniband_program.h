@@ -34,7 +34,7 @@ std::string library_path(const std::string& folder, const char* before);
 
 // The file of a program: in the folders of `path` (the value of PATH; nullptr: it is not set), then
 // in /usr/sbin. Links to this program are passed over, as ours that is called ibstat is. A name
-// with a slash is the file itself. Empty: there is none.
+// with a slash is the file itself. Empty: not found.
 std::string find_program(const std::string& name, const char* path);
 
 struct InfinibandProgram {

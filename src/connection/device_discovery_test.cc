@@ -244,7 +244,7 @@ TEST_F(DeviceDiscoveryTest, AUnitWithTooMuchToSay) {
   EXPECT_GT(counters().left_out.value(), 0u);
 }
 
-// The upper four bits of the last byte are slot 255, and there is none beyond.
+// The upper four bits of the last byte are slot 255, the last one.
 TEST_F(DeviceDiscoveryTest, SlotsBeyondWhatAUnitHasAreNotAsked) {
   units_[gid_of(2)].most_controllers = 1;
   units_[gid_of(2)].slots = {1, 2, 255};

@@ -36,7 +36,7 @@ class EndedConnections {
     order_.push_back({.id = id, .until = now + kLife});
     by_id_.insert_or_assign(id, ended);
   }
-  // nullptr: there is none, or it ended long ago.
+  // nullptr: unknown, or ended long ago.
   const Ended* find(std::uint32_t id, Instant now) {
     forget_old(now);
     const auto found = by_id_.find(id);

@@ -128,7 +128,7 @@ std::size_t DatagramEndpoint::deliver(std::size_t limit, const Take& take) {
     ++count;
     take_one(*completion, take);
     // A receive that was flushed or failed ends with the queue pair, which nothing but its owner
-    // takes out of RTS; an error of its own is none of the peer's.
+    // takes out of RTS; a peer cannot cause an error here.
     post_receive(static_cast<std::uint32_t>(completion->wr_id));
   }
   return count;

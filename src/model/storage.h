@@ -118,7 +118,7 @@ struct LunPath {
   std::string vmhba{};
   std::uint32_t target = 0;
   std::uint32_t lun = 0;
-  std::string device{};  // "naa.6001405..."; empty: the logical unit is none that is offered
+  std::string device{};              // "naa.6001405..."; empty: the logical unit is not offered
   std::string adapter_identifier{};  // "srp.0250560001a2b301"
   std::string target_identifier{};   // "srp.<id_ext>:<ioc_guid>", 16 digits each
   PathState state = PathState::kDead;

@@ -54,7 +54,7 @@ class Server {
   // For an owner whose event loop looks seldom: the next turn looks at the socket of the client
   // that has the device.
   void look_at_socket();
-  // When that client has sent something last, or soon before; the epoch: there is none.
+  // When that client has sent something last, or soon before; the epoch: no client.
   Instant last_heard() const;
 
   std::size_t connections() const { return connections_.size(); }

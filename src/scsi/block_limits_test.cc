@@ -35,7 +35,7 @@ TEST(ScsiBlockLimits, MayEndBeforeTheUnmapFields) {
     const auto limits = parse_block_limits(
         hex_bytes(header + (kTransfers + "00 00 00 00 ff ff ff ff ff ff ff ff")));
     ASSERT_TRUE(limits);
-    EXPECT_EQ(*limits, expected) << "what lies behind the page is none of it";
+    EXPECT_EQ(*limits, expected) << "bytes after the page are ignored";
   }
   // A field of which a part has come counts as far as it goes: it is said in no standard.
   EXPECT_TRUE(parse_block_limits(hex_bytes("00 b0 00 0e" + kTransfers + "00 00")));

@@ -44,7 +44,7 @@ TEST(ScsiInquiry, OfALogicalUnitThatIsNotThere) {
   EXPECT_EQ(inquiry->qualifier, Qualifier::kNotConnected);
   EXPECT_FALSE(inquiry->is_disk());
   bytes[0] = std::byte{0x05};
-  EXPECT_FALSE(parse_inquiry(bytes)->is_disk()) << "a CD is none";
+  EXPECT_FALSE(parse_inquiry(bytes)->is_disk()) << "a CD is not a disk";
 }
 
 TEST(ScsiInquiry, RefusesWhatIsShortOrOfAnotherFormat) {
