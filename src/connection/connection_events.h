@@ -30,7 +30,7 @@ struct ConnectRequest {
   std::uint64_t local_guid = 0;
   std::uint64_t service = 0;
   std::uint32_t local_qp = 0;
-  std::uint32_t starting_psn = 0;
+  std::uint32_t starting_psn = 0;  // with which the peer begins to send (IBTA 12.7)
   std::uint16_t partition = 0xFFFF;
   wire::infiniband::Mtu mtu = wire::infiniband::Mtu::k1024;
   std::uint8_t responder_resources = 0;  // RDMA reads of the peer that are served here at once
@@ -48,7 +48,7 @@ struct ConnectRequest {
 // target says 4 for both, whatever it was told.
 struct Reply {
   std::uint32_t remote_qp = 0;
-  std::uint32_t starting_psn = 0;
+  std::uint32_t starting_psn = 0;        // with which this end begins to send
   std::uint64_t remote_guid = 0;         // of its channel adapter
   std::uint8_t responder_resources = 0;  // RDMA reads of this end that the peer serves at once
   std::uint8_t initiator_depth = 0;      // RDMA reads that the peer sends at once

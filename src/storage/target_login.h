@@ -137,7 +137,7 @@ class TargetLogin final : public TaskPath, private srp::Sender, private srp::Ses
   std::string problem_;
   bool is_service_unknown_ = false;
   connection::ConnectionId connection_ = connection::ConnectionId::kNone;
-  std::uint32_t starting_psn_ = 0;
+  std::uint32_t starting_psn_ = 0;  // with which the target begins to send
   std::unique_ptr<host_verbs::ConnectionEndpoint> endpoint_;
   std::optional<srp::Session> session_;
   std::deque<Waiting> waiting_;

@@ -83,6 +83,15 @@ TEST_F(TargetLoginTest, LogsInByInfiniBandsConnectionManager) {
   EXPECT_EQ(login->problem(), "");
 }
 
+// Between VMs of a host nothing counts packets; native endpoints do.
+TEST_F(TargetLoginTest, EachEndBeginsToSendWithTheNumberThatTheOtherHasTold) {
+  log_in();
+  const verbs::QueuePair* qp = rig.service().adapter().find_qp(rig.last_request.local_qp());
+  ASSERT_NE(qp, nullptr);
+  EXPECT_EQ(qp->query().receive_psn, rig.last_request.starting_psn());
+  EXPECT_EQ(qp->query().send_psn, SrpTargetRig::kStartingPsn);
+}
+
 TEST_F(TargetLoginTest, LogsInByRdmasConnectionManager) {
   TargetAddress address = rig.address();
   address.is_by_rdma = true;

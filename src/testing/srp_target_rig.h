@@ -34,6 +34,7 @@ class SrpTargetRig final : public ServiceRig,
                            private connection::DatagramPort,
                            private connection::ConnectionListener {
  public:
+  static constexpr std::uint32_t kStartingPsn = 0x56'789A;  // that the target tells
   static constexpr std::uint64_t kService = 0x0002'C903'0000'0001;
   static constexpr std::uint32_t kSlotBytes = 1024;
   static constexpr std::uint32_t kSlots = 64;  // of each direction
@@ -263,6 +264,7 @@ class SrpTargetRig final : public ServiceRig,
     begin_qp();
     auto reply = message_of<wire::infiniband::ConnectionReply>(communication_reply());
     reply.qp.set(qp_->qp->number() << 8);
+    reply.psn.set(kStartingPsn << 8);
     reply.initiator_depth = replied_depth;
     reply.responder_resources = 4;
     std::ranges::copy(data, reply.private_data.begin());
@@ -283,8 +285,8 @@ class SrpTargetRig final : public ServiceRig,
     qp_ = a().queue_pair();
     taken_ = 0;
     verbs::QpAttributes attributes = default_attributes();
-    attributes.receive_psn = last_request.starting_psn();
-    attributes.send_psn = 0;
+    attributes.receive_psn = kStartingPsn;
+    attributes.send_psn = last_request.starting_psn();
     bring_up_to(*qp_, verbs::QpState::kReadyToSend, service().gid(), last_request.local_qp(),
                 attributes);
     for (std::uint64_t slot = 0; slot < kSlots; ++slot) post_receive(slot);
