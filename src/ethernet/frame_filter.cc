@@ -1,5 +1,7 @@
 #include "ethernet/frame_filter.h"
 
+#include <linux/pkt_cls.h>
+
 namespace paravane::ethernet {
 namespace {
 
@@ -71,6 +73,20 @@ std::vector<sock_filter> FrameFilter::program() const {
     all[check].jf = static_cast<std::uint8_t>(all.size() - check - 1);
   }
   all.push_back(step(kReturn, 0));
+  return all;
+}
+
+// The result of a program for a frame that it takes is TC_ACT_UNSPEC as a verdict.
+static_assert(kTaken == static_cast<std::uint32_t>(TC_ACT_UNSPEC));
+
+std::vector<sock_filter> FrameFilter::drop_all_but(std::span<const FrameFilter> filters) {
+  std::vector<sock_filter> all;
+  for (const FrameFilter& filter : filters) {
+    const std::vector<sock_filter> one = filter.program();
+    // Where its last step would say that the frame is another, the next filter looks.
+    all.insert(all.end(), one.begin(), one.end() - 1);
+  }
+  all.push_back(step(kReturn, TC_ACT_SHOT));
   return all;
 }
 

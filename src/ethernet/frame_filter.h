@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace paravane::ethernet {
@@ -35,6 +36,9 @@ class FrameFilter {
 
   // The program, whose result is not 0 for a frame that fulfills all conditions.
   std::vector<sock_filter> program() const;
+  // The program of a rule that is the verdict itself (RuleAct::kDrop): it drops the frames that
+  // fulfill all conditions of none of the filters, and leaves the others to rules that follow.
+  static std::vector<sock_filter> drop_all_but(std::span<const FrameFilter> filters);
 
  private:
   void load(std::uint16_t size, std::uint32_t offset);

@@ -75,7 +75,8 @@ void LinkUpkeep::keep_ipv6_off(const std::string& link) {
   });
 }
 
-bool LinkUpkeep::keep_rules(const Link& link, const std::vector<TrafficRule>& wanted) {
+bool LinkUpkeep::keep_rules(const Link& link, const std::vector<TrafficRule>& of_received,
+                            const std::vector<TrafficRule>& of_sent) {
   const auto hook = rules_.hook(link.index);
   const auto received = rules_.list(link.index, Direction::kReceived);
   const auto sent = rules_.list(link.index, Direction::kSent);
@@ -83,18 +84,23 @@ bool LinkUpkeep::keep_rules(const Link& link, const std::vector<TrafficRule>& wa
     complain(link.name, "cannot list its rules for frames");
     return false;
   }
-  const RuleDifference difference = compare(*received, wanted);
-  if (*hook == "clsact" && difference.is_good() && difference.foreign.empty() && sent->empty()) {
-    return true;
-  }
+  const auto is_good = [](const std::vector<ListedRule>& found,
+                          const std::vector<TrafficRule>& wanted) {
+    const RuleDifference difference = compare(found, wanted);
+    return difference.is_good() && difference.foreign.empty();
+  };
+  if (*hook == "clsact" && is_good(*received, of_received) && is_good(*sent, of_sent)) return true;
   const bool empty = received->empty() && sent->empty();
   return act(link.name, empty ? kHook : kRules, [&] {
     if (!hook->empty()) {
       if (Status gone = rules_.remove_hook(link.index); !gone) return gone;
     }
     Status done = rules_.add_hook(link.index);
-    for (std::size_t i = 0; done && i < wanted.size(); ++i) {
-      done = rules_.set(link.index, Direction::kReceived, wanted[i]);
+    for (std::size_t i = 0; done && i < of_received.size(); ++i) {
+      done = rules_.set(link.index, Direction::kReceived, of_received[i]);
+    }
+    for (std::size_t i = 0; done && i < of_sent.size(); ++i) {
+      done = rules_.set(link.index, Direction::kSent, of_sent[i]);
     }
     return done;
   });

@@ -64,10 +64,11 @@ class LinkUpkeep {
 
   // All but that it is up.
   void keep_quiet(const Link& link, const WantedQuietLink& wanted);
-  // On an interface that has no rules but ours. If one is not as it is wanted all are made again.
-  // So for a moment there are none: what it receives then must find nothing. True: they are as
-  // wanted.
-  bool keep_rules(const Link& link, const std::vector<TrafficRule>& wanted);
+  // On an interface that has no rules but ours, for frames that it receives and that it sends. If
+  // one is not as it is wanted all are made again. So for a moment there are none. True: they are
+  // as wanted.
+  bool keep_rules(const Link& link, const std::vector<TrafficRule>& of_received,
+                  const std::vector<TrafficRule>& of_sent = {});
   // True: it is up.
   bool keep_up(const Link& link);
 

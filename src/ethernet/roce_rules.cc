@@ -3,6 +3,9 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 
+#include <array>
+#include <span>
+
 namespace paravane::ethernet {
 namespace {
 
@@ -23,6 +26,12 @@ constexpr std::uint32_t kNetwork = ETH_HLEN;
 constexpr std::uint32_t kUdpOverIpv4 = kNetwork + 20;
 constexpr std::uint32_t kUdpOverIpv6 = kNetwork + 40;
 constexpr std::uint32_t kChecksum = 6;  // in UDP's header
+constexpr std::uint32_t kArpSender = kNetwork + 8;
+constexpr std::uint32_t kIcmpOverIpv6 = kNetwork + 40;
+
+constexpr std::uint8_t kSolicitation = 135;  // of neighbours, in ICMPv6
+constexpr std::uint8_t kAdvertisement = 136;
+constexpr std::uint8_t kOnLinkHops = 255;  // no router has passed it on
 
 FrameFilter add_ipv4(FrameFilter filter) {
   filter.half_is(kType, ETH_P_IP).byte_is(kNetwork, 0x45);  // five words long: no options
@@ -109,6 +118,56 @@ std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap) {
   rules.push_back(take(2, add_ipv6(own), RuleAct::kReceive, guest_tap));
   rules.push_back(take(3, add_v1(own), RuleAct::kReceive, guest_tap));
   return rules;
+}
+
+namespace {
+
+FrameFilter add_arp(FrameFilter filter) {
+  return filter.half_is(kType, ETH_P_ARP);
+}
+
+// Of messages of the kind, as RFC 4861 demands.
+FrameFilter add_neighbour(FrameFilter filter, std::uint8_t kind) {
+  filter.half_is(kType, ETH_P_IPV6).byte_is(kNetwork, 0x60, 0xF0);
+  filter.byte_is(kNetwork + 6, IPPROTO_ICMPV6).byte_is(kNetwork + 7, kOnLinkHops);
+  return filter.byte_is(kIcmpOverIpv6, kind);
+}
+
+TrafficRule drop_all_but(std::span<const FrameFilter> filters) {
+  TrafficRule rule = drop_all(kDrops, 1);
+  rule.program = FrameFilter::drop_all_but(filters);
+  return rule;
+}
+
+}  // namespace
+
+TrafficRule rules_of_service(const MacBytes& mac) {
+  const FrameFilter own = FrameFilter().has_no_tag().mac_is(kSource, mac);
+  const std::array filters{add_ipv4(own),
+                           add_ipv6(own),
+                           add_v1(own),
+                           add_arp(own).mac_is(kArpSender, mac),
+                           add_neighbour(own, kSolicitation),
+                           add_neighbour(own, kAdvertisement)};
+  return drop_all_but(filters);
+}
+
+TrafficRule rules_to_service(const MacBytes& mac) {
+  const FrameFilter any = FrameFilter().has_no_vlan();
+  const FrameFilter own = FrameFilter(any).mac_is(kDestination, mac);
+  const FrameFilter group = FrameFilter(any).byte_is(kDestination, kGroup, kGroup);
+  const std::array filters{add_ipv4(own),
+                           add_ipv6(own),
+                           add_v1(own),
+                           add_arp(own),
+                           add_neighbour(own, kSolicitation),
+                           add_neighbour(own, kAdvertisement),
+                           add_ipv4(group),
+                           add_ipv6(group),
+                           add_arp(group),
+                           add_neighbour(group, kSolicitation),
+                           add_neighbour(group, kAdvertisement)};
+  return drop_all_but(filters);
 }
 
 }  // namespace paravane::ethernet

@@ -44,4 +44,13 @@ std::vector<TrafficRule> rules_of_merging_end(const MacBytes& mac, int port);
 // dropped. If `guest_tap` is 0, the guest has no tap, and all frames are dropped.
 std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap);
 
+// Of the port of a service's adapter, which is on a bridge itself (service_port.h). For frames that
+// it receives, which are those that the engine writes: RoCE as above, ARP, and solicitations and
+// advertisements of IPv6's neighbours, all without a tag and from the adapter's MAC address, pass.
+// All else is dropped.
+TrafficRule rules_of_service(const MacBytes& mac);
+// For frames that it sends, which are those to the engine: the same, to the adapter's MAC address
+// or a group, but RoCE v1 to a group, pass.
+TrafficRule rules_to_service(const MacBytes& mac);
+
 }  // namespace paravane::ethernet

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ethernet/roce_port.h"
+#include "ethernet/service_port.h"
 #include "model/interface_name.h"
 
 namespace paravane::keeper {
@@ -62,6 +63,7 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
     return one.vm == port.vm && one.adapter == port.adapter;
   });
   const auto vds = std::ranges::find(plan.switches, tap->vds, &privsep::SwitchPlan::Switch::name);
+  if (port.adapter == 0) return make_service(port, *vds, report, about);
   const std::string name = model::roce_port_name(port.vm, port.adapter);
   if (!merging_) merging_ = ethernet::find_merging(mark_);
   const auto made = ethernet::ensure_roce_port(
@@ -85,6 +87,24 @@ void RocePorts::make_one(const privsep::SwitchPlan::RocePort& port, const privse
   if (made->problems.empty()) open(port, name, vds->mtu, report);
 }
 
+void RocePorts::make_service(const privsep::SwitchPlan::RocePort& port,
+                             const privsep::SwitchPlan::Switch& vds, privsep::SwitchReport& report,
+                             ethernet::LinkFilter& about) {
+  const std::string name = model::tap_name(port.vm, port.adapter);
+  const auto made = ethernet::ensure_service_port(mark_, {.tap = name, .mac = port.mac});
+  if (!made) return complain(port, fmt::format("{}: {}", name, made.error().message), report);
+  for (const ethernet::LinkProblem& problem : made->problems) {
+    complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
+  }
+  if (is_given(port, vds.mtu)) {
+    for (const ethernet::LinkChange& change : made->changes) {
+      report.mended.push_back({.vds = vds.name, .interface = change.link, .text = change.text});
+    }
+  }
+  about.merge(made->about);
+  if (made->problems.empty()) open(port, name, vds.mtu, report);
+}
+
 bool RocePorts::is_given(const privsep::SwitchPlan::RocePort& port, std::uint32_t mtu) const {
   const auto known = given_.find({port.vm, port.adapter});
   return known != given_.end() && known->second.wanted == port && known->second.mtu == mtu;
@@ -96,7 +116,8 @@ void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::strin
   const Adapter adapter{port.vm, port.adapter};
   const auto known = given_.find(adapter);
   if (known != given_.end() && known->second == given) return;
-  auto opened = ethernet::open_roce_port(mark_, name);
+  auto opened = port.adapter == 0 ? ethernet::open_service_port(mark_, name)
+                                  : ethernet::open_roce_port(mark_, name);
   if (!opened) return complain(port, fmt::format("{}: {}", name, opened.error().message), report);
   given_[adapter] = given;
   opened_.push_back({.vm = port.vm,

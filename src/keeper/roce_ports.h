@@ -1,8 +1,9 @@
-// RocePorts makes the RoCE ports of adapters, which are second taps beside the guests' taps, and
-// opens them for the engine. It runs in the keeper (the privileged process), after the switches of
-// the same plan were made. It remembers which ports the engine has, and opens one again only if its
-// interface was replaced. Before each port it keeps a merging pair if this kernel can merge
-// packets, which it looks at once, before the first port.
+// RocePorts makes the RoCE ports of adapters and opens them for the engine: for a VM's adapter, a
+// second tap beside the guest's; for that of a service, whose number is 0, its tap itself. It runs
+// in the keeper (the privileged process), after the switches of the same plan were made. It
+// remembers which ports the engine has, and opens one again only if its interface was replaced.
+// Before each port it keeps a merging pair if this kernel can merge packets, which it looks at
+// once, before the first port.
 //
 // One thread. Blocks until the kernel responds.
 
@@ -53,6 +54,9 @@ class RocePorts {
  private:
   using Adapter = std::pair<std::string, std::uint32_t>;
 
+  void make_service(const privsep::SwitchPlan::RocePort& port,
+                    const privsep::SwitchPlan::Switch& vds, privsep::SwitchReport& report,
+                    ethernet::LinkFilter& about);
   void make_one(const privsep::SwitchPlan::RocePort& port, const privsep::SwitchPlan& plan,
                 privsep::SwitchReport& report, ethernet::LinkFilter& about);
   // Whether the engine has the port as it is wanted, so that a change undoes another program's.

@@ -289,7 +289,8 @@ class Layout {
                                   .bridge = bridge,
                                   .untagged = inner_vlan(*vds, tap.vlan),
                                   .tagged = {},
-                                  .label = to_string(model::AdapterName{tap.vm, tap.adapter})});
+                                  .label = to_string(model::AdapterName{tap.vm, tap.adapter}),
+                                  .is_for_root = tap.adapter == 0});
   }
 
   void lay_out_vmknic(const privsep::SwitchPlan::Vmknic& vmknic) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "model/storage.h"
 #include "model/vm.h"
 #include "privsep/note_words.h"
 
@@ -26,7 +27,8 @@ Result<RocePortNote> parse_roce_port_note(std::string_view text) {
   const std::string_view mtu = take_word(text);
   RocePortNote note{.adapter = {std::string(vm), 0}, .takes_superframes = text == kSuperframes};
   const bool is_good = model::check_name(vm) && read_number(number, note.adapter.number) &&
-                       note.adapter.number >= 1 && note.adapter.number <= model::kMaxAdapters &&
+                       note.adapter.number <= model::kMaxAdapters &&
+                       (note.adapter.number >= 1 || model::check_vmhba_name(vm)) &&
                        read_number(making, note.making) && read_number(mtu, note.mtu) &&
                        note.mtu <= kMostMtu && (note.takes_superframes || text == kPackets);
   if (!is_good) return fail(Errc::kInvalidArgument, "not a RoCE port");

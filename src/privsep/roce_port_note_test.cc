@@ -15,6 +15,13 @@ TEST(RocePortNoteTest, IsReadAsItWasWritten) {
   }
 }
 
+TEST(RocePortNoteTest, IsOfAServiceToo) {
+  const RocePortNote note{.adapter = {"vmhba32", 0}, .making = 1, .mtu = 1500};
+  const auto parsed = parse_roce_port_note(print(note));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(*parsed, note);
+}
+
 TEST(RocePortNoteTest, AnythingElseIsRefused) {
   for (const char* text : {"",
                            "db1",
@@ -26,6 +33,7 @@ TEST(RocePortNoteTest, AnythingElseIsRefused) {
                            "db1 1 1500 packets",
                            "db1 1 7 1500 packets ",
                            "db1 0 7 1500 packets",
+                           "vmhba31 0 7 1500 packets",
                            "db1 11 7 1500 packets",
                            "db1 x 7 1500 packets",
                            "db1 1 x 1500 packets",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/machine.h"
+#include "model/storage.h"
 #include "model/vm.h"
 
 namespace paravane::privsep {
@@ -130,7 +131,11 @@ Status check(const SwitchPlan::Switch& vds) {
 
 Status check_tap(const SwitchPlan::Tap& tap, const SwitchPlan& plan) {
   if (Status good = model::check_name(tap.vm); !good) return good;
-  if (tap.adapter < 1 || tap.adapter > model::kMaxAdapters) return bad("no such adapter");
+  if (tap.adapter > model::kMaxAdapters) return bad("no such adapter");
+  if (tap.adapter == 0) {
+    if (Status good = model::check_vmhba_name(tap.vm); !good) return good;
+    if (tap.vlan == model::kGuestVlans) return bad("a service tags no frames");
+  }
   const auto vds = std::ranges::find(plan.switches, tap.vds, &SwitchPlan::Switch::name);
   if (vds == plan.switches.end()) return bad("a tap belongs to an unknown switch");
   if (std::ranges::binary_search(vds->vlans, tap.vlan)) return {};
@@ -169,6 +174,18 @@ Status check_roce_ports(const SwitchPlan& plan) {
   return {};
 }
 
+// The engine alone uses the tap of a service, as its RoCE port.
+Status check_services(const SwitchPlan& plan) {
+  for (const SwitchPlan::Tap& tap : plan.taps) {
+    if (tap.adapter != 0) continue;
+    const bool has_port = std::ranges::any_of(plan.roce_ports, [&](const auto& port) {
+      return tap.vm == port.vm && tap.adapter == port.adapter;
+    });
+    if (!has_port) return bad("a service's tap lacks a RoCE port");
+  }
+  return {};
+}
+
 Status check_ipoib_uplinks(const SwitchPlan& plan) {
   std::set<std::string> names;
   for (const SwitchPlan::IpoibUplink& uplink : plan.ipoib_uplinks) {
@@ -202,6 +219,7 @@ Status check(const SwitchPlan& plan) {
     if (Status good = check_vmknic(vmknic, plan); !good) return good;
   }
   if (Status good = check_roce_ports(plan); !good) return good;
+  if (Status good = check_services(plan); !good) return good;
   return check_ipoib_uplinks(plan);
 }
 

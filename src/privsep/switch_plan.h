@@ -42,7 +42,7 @@ struct SwitchPlan {
   };
   struct Tap {  // of an adapter
     std::string vm;
-    std::uint32_t adapter = 1;
+    std::uint32_t adapter = 1;  // 0: of the service that `vm` names, which has a RoCE port
     std::string vds;
     std::uint32_t vlan = 0;  // one of the switch's
 

@@ -106,6 +106,20 @@ TEST(SwitchPlan, RefusesTeamsThatBreakARule) {
   EXPECT_TRUE(parse_switch_plan(kHead + lan + "standby lan a b c d e f g;"));
 }
 
+TEST(SwitchPlan, ATapOfAServiceIsItsRocePort) {
+  const std::string lan = "switch lan 1500 - 10 4095;";
+  const std::string port = "roce vmhba32 0 02:50:56:a2:b3:01 7;";
+  const auto plan = parse_switch_plan(kHead + lan + "tap vmhba32 0 lan 10;" + port);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->roce_ports.at(0).adapter, 0u);
+  for (const std::string& bad :
+       {"tap vmhba32 0 lan 10;" + std::string(), "tap vmhba32 0 lan 4095;" + port, port,
+        std::string("tap vmhba31 0 lan 10;roce vmhba31 0 02:50:56:a2:b3:01 7;"),
+        std::string("tap db1 0 lan 10;roce db1 0 02:50:56:a2:b3:01 7;")}) {
+    EXPECT_FALSE(parse_switch_plan(kHead + lan + bad)) << bad;
+  }
+}
+
 TEST(SwitchPlan, ATapMayStandBeforeItsSwitch) {
   EXPECT_TRUE(parse_switch_plan(kHead + "tap db1 1 lan 0;switch lan 1500 - 0;"));
 }
