@@ -392,6 +392,9 @@ class Host final : public model::Management, public metrics::MetricsSource {
   PortUse port_use(const model::VmSpec& spec, const model::AdapterSpec& adapter) const;
   std::vector<PortUse> port_uses() const;
   model::RoceStatus roce_status(const PortUse& use) const;
+  // Whether a storage adapter in the port group can have an IPv4 address. Errors: kNotFound,
+  // kInvalidRequest.
+  model::ApiResult<void> check_vmhba_ipv4(const std::string& port_group);
   // The worker has a port that was opened for it, or could not take it.
   void on_roce_opened(const privsep::RocePortNote& port, const Status& opened);
   // Another program has deleted the port.

@@ -217,6 +217,13 @@ std::vector<PortUse> Host::port_uses() const {
       uses.push_back(port_use(vm.spec, adapter));
     }
   }
+  if (!storage_) return uses;
+  for (const auto& [name, adapter] : storage_->in_port_groups()) {
+    uses.push_back({.adapter = name,
+                    .port_group = adapter.port_group,
+                    .mac = adapter.mac,
+                    .making = makings_of(name)});
+  }
   return uses;
 }
 

@@ -198,11 +198,16 @@ privsep::SwitchPlan HostNetwork::plan() const {
         plan.switches.end()) {
       continue;
     }
+    const bool reaches_native =
+        group->second.native_roce && model::has_native_endpoints(use.hw_version) && use.mac;
+    // The tap of a service is its RoCE port, and tags no frames.
+    const bool is_service = use.adapter.number == 0;
+    if (is_service && (!reaches_native || group->second.vlan == model::kGuestVlans)) continue;
     plan.taps.push_back({.vm = use.adapter.vm,
                          .adapter = use.adapter.number,
                          .vds = vds,
                          .vlan = group->second.vlan});
-    if (group->second.native_roce && model::has_native_endpoints(use.hw_version) && use.mac) {
+    if (reaches_native) {
       plan.roce_ports.push_back({.vm = use.adapter.vm,
                                  .adapter = use.adapter.number,
                                  .mac = *use.mac,
@@ -224,6 +229,7 @@ privsep::SwitchPlan HostNetwork::plan() const {
 }
 
 std::vector<model::MendedLink> HostNetwork::apply() {
+  is_made_ = true;
   if (config_.changed) config_.changed(network_);
   privsep::SwitchReport report{.problem = "switches cannot be created on this host"};
   if (config_.maker != nullptr) {

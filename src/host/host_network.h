@@ -102,6 +102,8 @@ class HostNetwork final : public model::NetworkManagement {
   // Creates the switches on this host as configured and records the result. Returns the interfaces
   // that had been created before and needed repair.
   std::vector<model::MendedLink> apply();
+  // Whether apply() was called. Before that, this host may have another name in its cluster.
+  bool is_made() const { return is_made_; }
   // The keeper has checked the switches and repaired them without a request.
   void on_news(privsep::SwitchLine::News news);
   // The metrics of the switches that this host is in.
@@ -173,7 +175,8 @@ class HostNetwork final : public model::NetworkManagement {
   model::ApiResult<model::PortGroup> find_on_this_host(const std::string& port_group) const;
   // The names of adapters and VMkernel interfaces of this host, and of adapters of other hosts with
   // the names of these hosts.
-  std::vector<std::string> adapters_in(const std::string& port_group) const;
+  enum class Owner : std::uint8_t { kVm, kService };
+  std::vector<std::string> adapters_in(const std::string& port_group, Owner owner) const;
   std::vector<std::string> vmknics_in(const std::string& port_group) const;
   std::vector<std::string> adapters_elsewhere(const std::string& port_group) const;
   privsep::SwitchPlan plan() const;
@@ -217,6 +220,7 @@ class HostNetwork final : public model::NetworkManagement {
   const std::string own_name_;                   // without a cluster
   std::shared_ptr<const inventory::View> view_;  // shared: the cluster's thread made it
   model::Network network_;
+  bool is_made_ = false;
   privsep::SwitchReport report_;  // the last report
   // Of the last plan, each with its switch's MTU: the keeper opens a port anew with another.
   std::vector<std::pair<privsep::SwitchPlan::RocePort, std::uint32_t>> roce_ports_;

@@ -101,6 +101,28 @@ TEST_F(HostNetworkTest, MakesEveryChangeAtOnce) {
 
 constexpr model::MacAddress kMac{2, 0, 0, 0, 0, 1};
 
+TEST_F(HostNetworkTest, AServiceHasATapWhereItReachesNativeEndpointsAndKeepsItsPortGroup) {
+  make_lan();
+  uses_ = {{.adapter = {"vmhba32", 0}, .port_group = "a", .mac = kMac}};
+  network_->apply();
+  EXPECT_THAT(maker_.last.taps, IsEmpty()) << "RoCE is off there";
+  ASSERT_TRUE(network_->change_port_group("a", {.native_roce = true}));
+  EXPECT_THAT(maker_.last.taps, ElementsAre(privsep::SwitchPlan::Tap{
+                                    .vm = "vmhba32", .adapter = 0, .vds = "lan", .vlan = 10}));
+  EXPECT_THAT(maker_.last.roce_ports, ElementsAre(privsep::SwitchPlan::RocePort{
+                                          .vm = "vmhba32", .adapter = 0, .mac = kMac}));
+  const auto refused = network_->delete_port_group("a");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ApiErrorCode::kInUse);
+  EXPECT_THAT(refused.error().message, HasSubstr("vmhba32 is in port group a"));
+  EXPECT_THAT(refused.error().remedy, HasSubstr("vmhba set vmhba32 --port-group none"));
+  ASSERT_TRUE(
+      network_->create_port_group({.name = "tags", .vds = "lan", .vlan = model::kGuestVlans}));
+  uses_[0].port_group = "tags";
+  network_->apply();
+  EXPECT_THAT(maker_.last.taps, IsEmpty()) << "it tags no frames";
+}
+
 TEST_F(HostNetworkTest, SetsTheRoceOfAPortGroupWhileAdaptersAreInIt) {
   make_lan();
   uses_ = {{.adapter = {"db1", 1}, .port_group = "a", .mac = kMac, .making = 3}};

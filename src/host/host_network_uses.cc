@@ -31,10 +31,14 @@ std::string remedy(const std::vector<std::string>& users, std::string_view what,
 
 }  // namespace
 
-std::vector<std::string> HostNetwork::adapters_in(const std::string& port_group) const {
+std::vector<std::string> HostNetwork::adapters_in(const std::string& port_group,
+                                                  Owner owner) const {
   std::vector<std::string> users;
   for (const PortUse& use : uses_()) {
-    if (use.port_group == port_group) users.push_back(to_string(use.adapter));
+    const bool is_service = use.adapter.number == 0;
+    if (use.port_group == port_group && is_service == (owner == Owner::kService)) {
+      users.push_back(to_string(use.adapter));
+    }
   }
   return users;
 }
@@ -65,9 +69,14 @@ model::ApiResult<void> HostNetwork::check_unused(const std::string& name) const 
     return model::refuse(model::ApiErrorCode::kInUse,
                          fmt::format("{} in port group {}", subject(users), name), std::move(fix));
   };
-  if (const auto users = adapters_in(name); !users.empty()) {
+  if (const auto users = adapters_in(name, Owner::kVm); !users.empty()) {
     return in_use(users, remedy(users, "Move",
                                 "paravane vm set VM --adapter NUMBER --port-group GROUP|none"));
+  }
+  if (const auto users = adapters_in(name, Owner::kService); !users.empty()) {
+    return in_use(users,
+                  remedy(users, "Move",
+                         "paravane infiniband vmhba set " + users.front() + " --port-group none"));
   }
   if (const auto users = vmknics_in(name); !users.empty()) {
     return in_use(
@@ -104,8 +113,9 @@ model::ApiResult<void> HostNetwork::check_unused_on(const std::string& host,
       model::ApiErrorCode::kInUse,
       fmt::format("{} on switch {} at host {}", subject(users), vds, host),
       remedy(users, "Move",
-             "paravane vm set VM --adapter NUMBER --port-group GROUP|none, or for a VMkernel "
-             "interface paravane network ip interface remove -i NAME   # on host " +
+             "paravane vm set VM --adapter NUMBER --port-group GROUP|none, for a VMkernel "
+             "interface paravane network ip interface remove -i NAME, or for a storage adapter "
+             "paravane infiniband vmhba set VMHBA --port-group GROUP|none   # on host " +
                  host));
 }
 

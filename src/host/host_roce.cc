@@ -81,6 +81,26 @@ model::RoceStatus Host::roce_status(const PortUse& use) const {
   return status;
 }
 
+model::ApiResult<void> Host::check_vmhba_ipv4(const std::string& port_group) {
+  const auto group = network_->find_port_group(port_group);
+  if (!group) return std::unexpected(group.error());
+  if (group->spec.vlan == model::kGuestVlans) {
+    return model::refuse(
+        model::ApiErrorCode::kInvalidRequest,
+        fmt::format("port group {} has VLAN {} (guest VLAN tagging), and a storage adapter does "
+                    "not tag its frames",
+                    port_group, model::kGuestVlans),
+        "Choose a port group with one VLAN.");
+  }
+  if (group->spec.native_roce) return {};
+  return model::refuse(
+      model::ApiErrorCode::kInvalidRequest,
+      fmt::format("port group {} has RoCE off: only targets on VMs can be reached there",
+                  port_group),
+      fmt::format("Choose another port group, or: paravane portgroup set {} --roce native",
+                  port_group));
+}
+
 void Host::tell_roce_closed() {
   std::map<model::AdapterName, std::string> why;
   for (const auto& [name, vm] : vms_) {

@@ -420,7 +420,22 @@ model::ApiResult<void> Host::open_storage() {
                 return luns;
               },
           .tell = [this](model::Event event) { tell(std::move(event)); },
-          .changed = [this] { tell_cluster(); }},
+          .changed =
+              [this] {
+                tell_cluster();
+                if (network_->is_made()) network_->apply();
+              },
+          .check_ipv4 =
+              [this](const std::string& port_group) { return check_vmhba_ipv4(port_group); },
+          .why_no_roce =
+              [this](const model::AdapterName& adapter, const inventory::AdapterInfo& info) {
+                const model::RoceStatus status = roce_status({.adapter = adapter,
+                                                              .port_group = info.port_group,
+                                                              .mac = info.mac,
+                                                              .making = makings_of(adapter)});
+                if (status.open) return std::string();
+                return status.closed.empty() ? "its RoCE port is being opened" : status.closed;
+              }},
       *store_, *worker_, *ports_);
   return storage_->load();
 }

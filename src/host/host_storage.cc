@@ -162,6 +162,8 @@ std::vector<storage::VmhbaOrder> HostStorage::orders() {
         continue;
       }
       order.segment = *segment;
+      order.ipv4 = parse_ipv4_interface(setting->second.ipv4);
+      order.gateway = parse_ipv4(setting->second.gateway);
     }
     for (const auto& [document, target] : named_) {
       if (target.vmhba != name) continue;
@@ -186,7 +188,10 @@ void HostStorage::apply() {
   worker_.post([this, orders = orders()] {
     if (storage_) storage_->apply(orders);
   });
-  if (config_.changed) config_.changed();
+  if (auto now = in_port_groups(); now != told_) {
+    told_ = std::move(now);
+    if (config_.changed) config_.changed();
+  }
 }
 
 std::map<model::AdapterName, inventory::AdapterInfo> HostStorage::in_port_groups() const {
@@ -246,6 +251,7 @@ ApiResult<std::vector<model::Vmhba>> HostStorage::list_vmhbas() {
       vmhba.counters = of->counters;
       if (vmhba.problem.empty()) vmhba.problem = of->problem;
     }
+    if (vmhba.problem.empty()) vmhba.problem = ipv4_problem(name);
     vmhba.targets = static_cast<std::uint32_t>(
         std::ranges::count_if(reported->targets, [&](const model::SrpTargetStatus& target) {
           return target.target.vmhba == name && target.state == model::TargetState::kLoggedIn;
@@ -264,12 +270,7 @@ ApiResult<model::Vmhba> HostStorage::set_vmhba(const std::string& name,
                          fmt::format("there is no port group {}", setting.port_group),
                          "See: paravane portgroup list");
   }
-  if (!setting.ipv4.empty()) {
-    return model::refuse(ApiErrorCode::kInvalidRequest,
-                         "a vmhba has no IPv4 address yet: targets that are no VM of Paravane are "
-                         "not reached",
-                         "Leave the address out.");
-  }
+  if (auto good = check_ipv4(name, setting); !good) return std::unexpected(good.error());
   auto kept = store_.put_document(api::kVmhbaKind, name, api::to_json(setting));
   if (!kept) return std::unexpected(kept.error());
   settings_[name] = setting;
@@ -279,6 +280,33 @@ ApiResult<model::Vmhba> HostStorage::set_vmhba(const std::string& name,
   const auto found = std::ranges::find(*list, name, &model::Vmhba::name);
   if (found == list->end()) return no_such_vmhba(name);
   return *found;
+}
+
+ApiResult<void> HostStorage::check_ipv4(const std::string& name,
+                                        const model::VmhbaSetting& setting) const {
+  if (setting.ipv4.empty()) return {};
+  if (auto good = config_.check_ipv4(setting.port_group); !good) return good;
+  const auto address = [](const model::VmhbaSetting& of) {
+    return parse_ipv4_interface(of.ipv4).value_or(Ipv4Interface{}).address;
+  };
+  for (const auto& [other, known] : settings_) {
+    if (other == name || known.port_group != setting.port_group || known.ipv4.empty()) continue;
+    if (address(known) != address(setting)) continue;
+    return model::refuse(ApiErrorCode::kExists,
+                         fmt::format("{} has the address {} already", other, known.ipv4),
+                         "Choose another address.");
+  }
+  return {};
+}
+
+std::string HostStorage::ipv4_problem(const std::string& name) const {
+  const auto setting = settings_.find(name);
+  if (setting == settings_.end() || setting->second.ipv4.empty()) return {};
+  const model::AdapterName adapter{.vm = name, .number = 0};
+  const auto info = told_.find(adapter);
+  if (info == told_.end()) return {};
+  const std::string why = config_.why_no_roce(adapter, info->second);
+  return why.empty() ? why : fmt::format("targets that are no VMs are not reached: {}", why);
 }
 
 ApiResult<void> HostStorage::rescan(const std::optional<std::string>& vmhba) {

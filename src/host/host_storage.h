@@ -43,6 +43,11 @@ struct HostStorageConfig {
   std::function<std::map<std::string, std::string>()> luns_of_vms{};
   std::function<void(model::Event)> tell{};
   std::function<void()> changed{};  // in_port_groups()
+  // Whether a vmhba in the port group can have an IPv4 address. Errors: kInvalidRequest.
+  std::function<model::ApiResult<void>(const std::string& port_group)> check_ipv4{};
+  // Why a vmhba in a port group reaches no native endpoints; empty: it does.
+  std::function<std::string(const model::AdapterName& adapter, const inventory::AdapterInfo& info)>
+      why_no_roce{};
 };
 
 class HostStorage final : public model::StorageManagement {
@@ -90,6 +95,10 @@ class HostStorage final : public model::StorageManagement {
   model::ApiResult<storage::StorageReport> report(Detail detail);
   bool has(const std::string& vmhba) const { return known_.contains(vmhba); }
   std::unexpected<model::ApiError> no_such_vmhba(const std::string& name) const;
+  model::ApiResult<void> check_ipv4(const std::string& name,
+                                    const model::VmhbaSetting& setting) const;
+  // What is in the way of its IPv4 address; empty: nothing, or it has none.
+  std::string ipv4_problem(const std::string& name) const;
 
   const HostStorageConfig config_;
   store::Store& store_;
@@ -99,7 +108,8 @@ class HostStorage final : public model::StorageManagement {
   std::map<std::string, model::VmhbaSetting> settings_;
   std::map<std::string, model::SrpTarget> named_;  // by their documents
   store::DeviceNumbers numbers_;
-  std::map<std::string, Known> known_;  // by name
+  std::map<std::string, Known> known_;                         // by name
+  std::map<model::AdapterName, inventory::AdapterInfo> told_;  // in_port_groups() of the last time
   std::uint32_t most_targets_ = 16;
   LimitedLog log_;
 };

@@ -7,8 +7,8 @@
 namespace paravane::host_verbs {
 namespace {
 
-constexpr std::uint8_t kConnectedHopLimit = 64;
-constexpr std::uint32_t kPathMtu4096 = 5;  // no path of ours has packets that it would cut
+constexpr std::uint32_t kPathMtu1024 = 3;  // what connection managers agree on (connection/)
+constexpr std::uint32_t kPathMtu4096 = 5;  // of ways without packets
 constexpr std::uint8_t kMinRnrTimer = 12;  // 0.64 ms
 
 }  // namespace
@@ -61,9 +61,11 @@ ConnectionEndpoint::~ConnectionEndpoint() {
 }
 
 Status ConnectionEndpoint::connect(const ConnectionPeer& peer, Instant now) {
+  const auto way = adapter_.way_to(peer.gid);
+  if (!way) return fail(Errc::kNotFound, "the MAC address of the peer is not known any more");
   verbs::QpAttributes attributes;
   attributes.state = verbs::QpState::kReadyToReceive;
-  attributes.path_mtu = kPathMtu4096;
+  attributes.path_mtu = way->has_packets ? kPathMtu1024 : kPathMtu4096;
   attributes.dest_qpn = peer.qpn;
   attributes.receive_psn = peer.receive_psn;
   attributes.send_psn = peer.send_psn;
@@ -72,9 +74,7 @@ Status ConnectionEndpoint::connect(const ConnectionPeer& peer, Instant now) {
   attributes.timeout = peer.ack_timeout;
   attributes.retry_count = peer.retry_count;
   attributes.rnr_retry = peer.rnr_retry;
-  attributes.av.dgid = peer.gid;
-  attributes.av.sgid_index = adapter_.gid_index(peer.gid);
-  attributes.av.hop_limit = kConnectedHopLimit;
+  attributes.av = way->address;
   Status moved = qp_->modify(attributes,
                              verbs::kAttrState | verbs::kAttrAddress | verbs::kAttrPathMtu |
                                  verbs::kAttrDestQpn | verbs::kAttrReceivePsn |

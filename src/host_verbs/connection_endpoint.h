@@ -62,7 +62,7 @@ class ConnectionEndpoint {
     return adapter_.lend(payload, length, rights, domain_.pd);
   }
 
-  // To RTS. Errors: as QueuePair::modify().
+  // To RTS. Errors: as QueuePair::modify(); kNotFound (the MAC address of a native endpoint).
   Status connect(const ConnectionPeer& peer, Instant now);
 
   // False: it is broken, or as many messages as it may have are under way. REQUIRES: connected; at

@@ -9,7 +9,6 @@ namespace paravane::host_verbs {
 namespace {
 
 constexpr std::uint32_t kServiceQkey = 0x8001'0000;  // IBTA 10.2.5
-constexpr std::uint8_t kHopLimit = 64;
 constexpr std::size_t kReceivedBytes = verbs::kGrhBytes + kMadBytes;
 
 // The sender's address, as it stands in the network header before a datagram (verbs/grh.h).
@@ -94,6 +93,11 @@ bool DatagramEndpoint::send(const verbs::Gid& to, std::span<const std::byte, kMa
     counters_.full.add();
     return false;
   }
+  const auto way = adapter_.way_to(to);
+  if (!way) {
+    counters_.unresolved.add();
+    return false;
+  }
   const std::uint32_t place = free_sends_.back();
   if (!adapter_.memory().write(place, mad)) return false;
   free_sends_.pop_back();
@@ -103,9 +107,7 @@ bool DatagramEndpoint::send(const verbs::Gid& to, std::span<const std::byte, kMa
   request.signaled = true;
   request.remote_qpn = verbs::kGsiQpNumber;
   request.remote_qkey = kServiceQkey;
-  request.av.dgid = to;
-  request.av.sgid_index = adapter_.gid_index(to);
-  request.av.hop_limit = kHopLimit;
+  request.av = way->address;
   request.sges.count = 1;
   request.sges.entries[0] = {.addr = adapter_.memory().message(place).value,
                              .length = kMadBytes,

@@ -33,6 +33,8 @@ struct DatagramCounters {
   Counter sent{set, "mads_sent", "management datagrams sent"};
   Counter received{set, "mads_received", "management datagrams received"};
   Counter odd{set, "mads_odd", "datagrams dropped: another length, queue pair or network header"};
+  Counter unresolved{set, "mads_unresolved",
+                     "management datagrams not sent: the MAC address of the endpoint is not known"};
   Counter full{set, "mads_full", "management datagrams not sent for lack of room"};
 };
 
@@ -48,7 +50,7 @@ class DatagramEndpoint {
   DatagramEndpoint(const DatagramEndpoint&) = delete;
   DatagramEndpoint& operator=(const DatagramEndpoint&) = delete;
 
-  // False: there is no room now.
+  // False: there is no room now, or the MAC address of the native endpoint is not known yet.
   bool send(const verbs::Gid& to, std::span<const std::byte, kMadBytes> mad);
 
   // Calls take() for each datagram that has come, at most `limit`, and frees what has been sent.

@@ -5,13 +5,17 @@
 
 #include "base/undo.h"
 #include "guestmem/page_list.h"
+#include "verbs/grh.h"
+#include "verbs/transport.h"
 
 namespace paravane::host_verbs {
 namespace {
 
-// Indices of the two GIDs.
+// Indices of GIDs.
 constexpr std::uint8_t kVersion2 = 0;
 constexpr std::uint8_t kVersion1 = 1;
+constexpr std::uint8_t kIpv4 = 2;
+constexpr std::uint8_t kHopLimit = 64;
 // Beside those of queue pairs: the adapter's.
 constexpr std::uint32_t kMoreDomains = 1;
 
@@ -19,8 +23,8 @@ constexpr std::uint32_t kMoreDomains = 1;
 
 Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
     verbs::AdapterId id, const Limits& limits, ServiceMemory& memory, TimerQueue& timers,
-    std::unique_ptr<verbs::FabricPort> fabric, const verbs::Gid& gid) {
-  std::unique_ptr<ServiceAdapter> made(new ServiceAdapter(memory, gid));
+    std::unique_ptr<verbs::FabricPort> fabric, const Gids& gids) {
+  std::unique_ptr<ServiceAdapter> made(new ServiceAdapter(memory, gids));
   if (Status shown = memory.show_in(made->shown_); !shown) return std::unexpected(shown.error());
   made->fabric_ = std::move(fabric);
   made->adapter_ = std::make_unique<verbs::Adapter>(
@@ -28,23 +32,41 @@ Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
       verbs::AdapterLimits{.queue_pairs = limits.queue_pairs,
                            .memory_regions = limits.lent,
                            .protection_domains = limits.queue_pairs + kMoreDomains,
-                           .gids = 2},
+                           .gids = 3},
       made->shown_, timers, *made->fabric_, made->events_);
   made->adapter_->choose_numbers_after(limits.queue_pairs_after);
   const auto domain = made->make_domain();
   if (!domain) return std::unexpected(domain.error());
   made->pd_ = domain->pd;
   made->local_key_ = domain->local_key;
-  for (std::uint32_t index = 0; index < 2; ++index) {
-    const auto type = index == kVersion2 ? verbs::GidType::kRoceV2 : verbs::GidType::kRoceV1;
-    if (Status bound = made->adapter_->bind_gid(index, gid, type); !bound) {
-      return std::unexpected(bound.error());
-    }
+  Status bound = made->adapter_->bind_gid(kVersion2, gids.own, verbs::GidType::kRoceV2);
+  if (bound) bound = made->adapter_->bind_gid(kVersion1, gids.own, verbs::GidType::kRoceV1);
+  if (bound && gids.ipv4) {
+    bound = made->adapter_->bind_gid(kIpv4, *gids.ipv4, verbs::GidType::kRoceV2);
   }
+  if (!bound) return std::unexpected(bound.error());
   return made;
 }
 
+const verbs::Gid& ServiceAdapter::gid_towards(const verbs::Gid& peer) const {
+  return gid_index(peer) == kIpv4 ? *gids_.ipv4 : gids_.own;
+}
+
+std::optional<ServiceAdapter::Way> ServiceAdapter::way_to(const verbs::Gid& peer) const {
+  Way way{.address = {.dgid = peer, .sgid_index = gid_index(peer), .hop_limit = kHopLimit}};
+  const auto type =
+      way.address.sgid_index == kVersion1 ? verbs::GidType::kRoceV1 : verbs::GidType::kRoceV2;
+  const auto path = fabric_->find(peer, type);
+  way.has_packets = path && path->transport->has_packets();
+  if (!way.has_packets) return way;
+  const auto mac = neighbours_ != nullptr ? neighbours_->mac_of(peer) : std::nullopt;
+  if (!mac) return std::nullopt;
+  way.address.dmac = *mac;
+  return way;
+}
+
 std::uint8_t ServiceAdapter::gid_index(const verbs::Gid& peer) const {
+  if (gids_.ipv4 && verbs::is_ipv4_mapped(peer)) return kIpv4;
   const bool is_version1 =
       !fabric_->find(peer, verbs::GidType::kRoceV2) && fabric_->find(peer, verbs::GidType::kRoceV1);
   return is_version1 ? kVersion1 : kVersion2;

@@ -8,10 +8,12 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/result.h"
@@ -21,6 +23,17 @@
 #include "verbs/adapter.h"
 
 namespace paravane::host_verbs {
+
+// Knows the Ethernet of native endpoints.
+class Neighbours {
+ public:
+  // The destination's MAC address of packets to the GID. nullopt: it is not known yet, and is
+  // asked for.
+  virtual std::optional<std::array<std::uint8_t, 6>> mac_of(const verbs::Gid& peer) = 0;
+
+ protected:
+  ~Neighbours() = default;
+};
 
 class ServiceAdapter {
  public:
@@ -32,24 +45,36 @@ class ServiceAdapter {
     std::uint32_t queue_pairs_after = 0;
   };
 
+  struct Gids {
+    verbs::Gid own{};                  // link-local
+    std::optional<verbs::Gid> ipv4{};  // of RoCE v2, for peers that have IPv4 addresses
+  };
+
   // `memory` and `timers` outlive it. Errors: as ServiceMemory::show_in(), Adapter::create_pd(),
   // Adapter::bind_gid() (another adapter owns the GID).
   static Result<std::unique_ptr<ServiceAdapter>> make(verbs::AdapterId id, const Limits& limits,
                                                       ServiceMemory& memory, TimerQueue& timers,
                                                       std::unique_ptr<verbs::FabricPort> fabric,
-                                                      const verbs::Gid& gid);
+                                                      const Gids& gids);
   ServiceAdapter(const ServiceAdapter&) = delete;
   ServiceAdapter& operator=(const ServiceAdapter&) = delete;
 
   verbs::Adapter& adapter() { return *adapter_; }
   ServiceMemory& memory() { return memory_; }
   verbs::PdNumber pd() const { return pd_; }
-  const verbs::Gid& gid() const { return gid_; }
+  const verbs::Gid& gid() const { return gids_.own; }
+  // Its GID towards a peer.
+  const verbs::Gid& gid_towards(const verbs::Gid& peer) const;
+  struct Way {
+    verbs::AddressVector address{};
+    bool has_packets = false;  // the peer is a native endpoint
+  };
+  // nullopt: the peer is a native endpoint whose MAC address is not known yet.
+  std::optional<Way> way_to(const verbs::Gid& peer) const;
+  // Asks them for native endpoints from now on; nullptr: no more. They outlive that.
+  void use(Neighbours* neighbours) { neighbours_ = neighbours; }
   // Of memory by DMA address; never good for a peer.
   std::uint32_t local_key() const { return local_key_; }
-  // The index of its GID towards a peer, which has the GID of RoCE v2 or of v1. A peer that has
-  // neither now gets the former.
-  std::uint8_t gid_index(const verbs::Gid& peer) const;
 
   struct Domain {
     verbs::PdNumber pd{};
@@ -85,10 +110,14 @@ class ServiceAdapter {
     std::map<std::uint32_t, OnEvent> acts_;
   };
 
-  ServiceAdapter(ServiceMemory& memory, const verbs::Gid& gid) : memory_(memory), gid_(gid) {}
+  ServiceAdapter(ServiceMemory& memory, const Gids& gids) : memory_(memory), gids_(gids) {}
+  // Of its GID towards a peer, which has the GID of RoCE v2 or of v1. A peer that has neither now
+  // gets the former.
+  std::uint8_t gid_index(const verbs::Gid& peer) const;
 
   ServiceMemory& memory_;
-  const verbs::Gid gid_;
+  const Gids gids_;
+  Neighbours* neighbours_ = nullptr;
   GuestMemory shown_;  // the service's memory, as this adapter has it
   std::unique_ptr<verbs::FabricPort> fabric_;
   EventRouter events_;

@@ -57,6 +57,8 @@ struct HostInfo {
 struct AdapterInfo {
   model::MacAddress mac{};
   std::string port_group;  // empty: none
+
+  friend bool operator==(const AdapterInfo&, const AdapterInfo&) = default;
 };
 
 // The keys that a host publishes about itself, below its prefix, with their values.

@@ -78,23 +78,22 @@ Status TargetLogin::begin(std::uint32_t starting_psn, Instant now) {
   starting_psn_ = starting_psn;
   const srp::LoginAsk ask{
       .tag = kLoginTag, .initiator = surroundings_.initiator, .target = address_.port_id()};
+  const verbs::Gid& own = surroundings_.adapter.gid_towards(address_.gid);
   const std::vector<std::byte> private_data =
-      address_.is_by_rdma ? rdma_private_data(surroundings_.adapter.gid(), address_.gid,
-                                              srp::rdma_login_request(ask))
+      address_.is_by_rdma ? rdma_private_data(own, address_.gid, srp::rdma_login_request(ask))
                           : as_vector(srp::login_request(ask));
-  const auto connection =
-      surroundings_.connections.connect({.remote_gid = address_.gid.raw,
-                                         .local_gid = surroundings_.adapter.gid().raw,
-                                         .local_guid = surroundings_.local_guid,
-                                         .service = address_.service,
-                                         .local_qp = endpoint_->number(),
-                                         .starting_psn = starting_psn,
-                                         .responder_resources = kMostReads,
-                                         .initiator_depth = 1,
-                                         .retry_count = kPeerRetries,
-                                         .rnr_retry = kPeerRetries,
-                                         .private_data = private_data},
-                                        now);
+  const auto connection = surroundings_.connections.connect({.remote_gid = address_.gid.raw,
+                                                             .local_gid = own.raw,
+                                                             .local_guid = surroundings_.local_guid,
+                                                             .service = address_.service,
+                                                             .local_qp = endpoint_->number(),
+                                                             .starting_psn = starting_psn,
+                                                             .responder_resources = kMostReads,
+                                                             .initiator_depth = 1,
+                                                             .retry_count = kPeerRetries,
+                                                             .rnr_retry = kPeerRetries,
+                                                             .private_data = private_data},
+                                                            now);
   if (!connection) return std::unexpected(connection.error());
   connection_ = *connection;
   return {};
@@ -111,8 +110,8 @@ void TargetLogin::on_reply(const connection::Reply& reply, Instant now) {
   if (connected) {
     connected = endpoint_->connect({.gid = address_.gid,
                                     .qpn = reply.remote_qp,
-                                    .receive_psn = reply.starting_psn,
-                                    .send_psn = starting_psn_,
+                                    .receive_psn = starting_psn_,
+                                    .send_psn = reply.starting_psn,
                                     .max_reads = std::min(reply.initiator_depth, kMostReads)},
                                    now);
   }
@@ -140,9 +139,12 @@ void TargetLogin::on_rejected(const connection::Rejection& rejection) {
 }
 
 void TargetLogin::on_timed_out() {
-  refuse(
-      "no answer to the login: check that the target's VM runs, and that its SRP target is "
-      "enabled");
+  if (!surroundings_.adapter.way_to(address_.gid)) {
+    return refuse(
+        "no machine of the network answers for the target's address: check the address, and that "
+        "of the storage adapter");
+  }
+  refuse("no answer to the login: check that the target runs, and that it is enabled");
 }
 
 void TargetLogin::on_disconnected(Instant now) {

@@ -1,6 +1,7 @@
 #include "storage/vmhba.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -38,8 +39,9 @@ verbs::Gid gid_of(const VmhbaOrder& order) {
   return gid;
 }
 
-bool is_link_local(const verbs::Gid& gid) {
-  return gid.raw[0] == 0xFE && (gid.raw[1] & 0xC0) == 0x80;
+std::optional<verbs::Gid> ipv4_gid_of(const VmhbaOrder& order) {
+  if (!order.ipv4) return std::nullopt;
+  return verbs::Gid{neighbour::address_of(order.ipv4->address)};
 }
 
 std::uint64_t random_number() {
@@ -63,7 +65,14 @@ Result<std::unique_ptr<Vmhba>> Vmhba::make(const VmhbaOrder& order, worker::Port
 }
 
 Vmhba::Vmhba(VmhbaOrder order, worker::PortTable& ports, TimerQueue& timers, Listener listener)
-    : order_(std::move(order)), ports_(ports), timers_(timers), listener_(std::move(listener)) {}
+    : order_(std::move(order)),
+      ports_(ports),
+      timers_(timers),
+      listener_(std::move(listener)),
+      resolver_({.mac = vmhba_mac(order_.port_guid, order_.index),
+                 .link_local = gid_of(order_).raw,
+                 .ipv4 = order_.ipv4,
+                 .gateway = order_.gateway}) {}
 
 Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
   const verbs::Gid gid = gid_of(order_);
@@ -73,10 +82,11 @@ Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
   has_joined_ = true;
   auto adapter = host_verbs::ServiceAdapter::make(
       id_, {.queue_pairs_after = static_cast<std::uint32_t>(random_number())}, memory, timers_,
-      std::move(place->fabric), gid);
+      std::move(place->fabric), {.own = gid, .ipv4 = ipv4_gid_of(order_)});
   if (!adapter) return std::unexpected(adapter.error());
   adapter_ = std::move(*adapter);
-  ports_.attach_service(adapter_->adapter());
+  adapter_->use(this);
+  ports_.attach_service(adapter_->adapter(), &resolver_);
   is_attached_ = true;
   auto datagrams = host_verbs::DatagramEndpoint::make(*adapter_, now);
   if (!datagrams) return std::unexpected(datagrams.error());
@@ -110,7 +120,8 @@ srp::PortId Vmhba::initiator() const {
 
 bool Vmhba::can_change_to(const VmhbaOrder& order) const {
   return order.name == order_.name && order.port_guid == order_.port_guid &&
-         order.index == order_.index && order.segment == order_.segment;
+         order.index == order_.index && order.segment == order_.segment &&
+         order.ipv4 == order_.ipv4 && order.gateway == order_.gateway;
 }
 
 void Vmhba::change(const VmhbaOrder& order, Instant now) {
@@ -281,7 +292,7 @@ void Vmhba::begin_discovery(Instant now) {
   std::vector<wire::infiniband::Gid> gids;
   for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
     for (const verbs::Gid& gid : ports_.directory().gids_in(order_.segment, type)) {
-      if (is_link_local(gid) && gid != adapter_->gid() &&
+      if (neighbour::is_link_local(gid.raw) && gid != adapter_->gid() &&
           gids.size() < connection::DeviceDiscovery::kMostUnits) {
         gids.push_back(gid.raw);
       }
@@ -348,11 +359,18 @@ void Vmhba::pump(Instant now, verbs::Budget& budget) {
   adapter_->adapter().run(now, budget);
 }
 
+std::string Vmhba::problem() const {
+  if (!resolver_.rival()) return problem_;
+  return fmt::format(
+      "another station of the network, {:02x}, has the address {}, too: give one of them another",
+      fmt::join(*resolver_.rival(), ":"), format_ipv4(order_.ipv4->address));
+}
+
 std::map<std::string, std::uint64_t> Vmhba::counters() const {
   std::map<std::string, std::uint64_t> all;
-  const std::array<const CounterSet*, 4> sets{
+  const std::array<const CounterSet*, 5> sets{
       &datagrams_->counters().set, &connections_->counters().set, &discovery_->counters().set,
-      &adapter_->adapter().counters().set};
+      &resolver_.counters().set, &adapter_->adapter().counters().set};
   for (const CounterSet* set : sets) {
     for (const Counter* counter : set->all()) {
       if (counter->value() > 0) all.emplace(counter->name(), counter->value());

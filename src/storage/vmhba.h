@@ -9,13 +9,16 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/ipv4_interface.h"
 #include "base/limited_log.h"
 #include "base/timers.h"
 #include "connection/communication_manager.h"
@@ -24,6 +27,7 @@
 #include "host_verbs/datagram_endpoint.h"
 #include "host_verbs/service_adapter.h"
 #include "model/storage.h"
+#include "neighbour/resolver.h"
 #include "storage/target.h"
 #include "verbs/fabric_port.h"
 #include "worker/port_table.h"
@@ -40,6 +44,9 @@ struct VmhbaOrder {
   bool is_up = false;
   std::uint32_t most_targets = 16;
   std::vector<TargetAddress> named{};  // by an operator
+  // For targets that are no VMs of ours.
+  std::optional<Ipv4Interface> ipv4{};
+  std::optional<std::uint32_t> gateway{};  // host byte order
 
   friend bool operator==(const VmhbaOrder&, const VmhbaOrder&) = default;
 };
@@ -47,7 +54,8 @@ struct VmhbaOrder {
 // By which an Ethernet would know it: its GID's EUI-64 without the two bytes in the middle.
 fabric::MacAddress vmhba_mac(std::uint64_t port_guid, std::uint32_t index);
 
-class Vmhba final : private connection::DatagramPort,
+class Vmhba final : private host_verbs::Neighbours,
+                    private connection::DatagramPort,
                     private connection::ConnectionListener,
                     private connection::DiscoveryListener {
  public:
@@ -85,8 +93,8 @@ class Vmhba final : private connection::DatagramPort,
   std::map<std::string, std::uint64_t> counters() const;
   // By which targets' access lists name it: "0xfe80...".
   std::string initiator_text() const { return srp::to_string(initiator()); }
-  // Why some targets are left out; empty: none is.
-  const std::string& problem() const { return problem_; }
+  // Why some targets cannot be reached; empty: all can.
+  std::string problem() const;
 
  private:
   Vmhba(VmhbaOrder order, worker::PortTable& ports, TimerQueue& timers, Listener listener);
@@ -104,6 +112,10 @@ class Vmhba final : private connection::DatagramPort,
   Target* find(connection::ConnectionId id);
   srp::PortId initiator() const;
 
+  // ---- Neighbours ----
+  std::optional<std::array<std::uint8_t, 6>> mac_of(const verbs::Gid& peer) override {
+    return resolver_.mac_of(peer.raw, now_);
+  }
   // ---- DatagramPort ----
   bool send(const wire::infiniband::Gid& to,
             std::span<const std::byte, wire::infiniband::kMadBytes> mad) override;
@@ -121,6 +133,7 @@ class Vmhba final : private connection::DatagramPort,
   TimerQueue& timers_;
   const Listener listener_;
   verbs::AdapterId id_{};
+  neighbour::Resolver resolver_;  // of its RoCE port, if it has one
   std::unique_ptr<host_verbs::ServiceAdapter> adapter_;
   bool has_joined_ = false;
   bool is_attached_ = false;
@@ -129,7 +142,7 @@ class Vmhba final : private connection::DatagramPort,
   std::unique_ptr<connection::DeviceDiscovery> discovery_;
   std::map<std::uint32_t, std::unique_ptr<Target>> targets_;
   std::uint32_t next_target_ = 0;
-  std::string problem_;
+  std::string problem_;               // why some targets are left out
   std::uint64_t network_epoch_ = 0;   // for which discoveries are planned
   std::vector<Instant> discoveries_;  // planned, the last is the next one
   Instant now_{};

@@ -23,7 +23,7 @@ class ServiceRig : public EngineRig {
     gid.raw = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0x02, 0x50, 0x56, 0, 0x01, 0xA2, 0xB3, 0x01};
     service_ = take(host_verbs::ServiceAdapter::make(
         kServiceId, {}, *memory_, timers(),
-        directory().join(kServiceId, "vmhba32", {0, 0x50, 0x56, 0xA2, 0xB3, 1}), gid));
+        directory().join(kServiceId, "vmhba32", {0, 0x50, 0x56, 0xA2, 0xB3, 1}), {.own = gid}));
     local().attach(service_->adapter());
   }
   ~ServiceRig() override { end_service(); }

@@ -60,6 +60,13 @@ PortTable::PortTable(Worker& worker, std::uint64_t incarnation, PortEvents event
                    [this](verbs::AdapterId id) { return vm_of(id); }),
       captures_(worker.schedule().turn_clock()),
       gid_reporter_(directory_, [this] { report_gids(); }),
+      services_({.roce = roce_,
+                 .tenant = roce_tenant_,
+                 .directory = directory_,
+                 .clock = worker.schedule().turn_clock()},
+                [this](const model::AdapterName& name) {
+                  if (events_.roce_lost) events_.roce_lost(name);
+                }),
       ids_used_(kAdapterIds),
       leaving_([this](verbs::AdapterId id) {
         impairments_.forget_adapter(id);
@@ -91,7 +98,7 @@ void PortTable::report_gids() const {
   if (!events_.gids_changed) return;
   std::map<verbs::AdapterId, model::AdapterName> names;
   for (const auto& [name, port] : ports_) names.emplace(port->id(), name);
-  names.insert(services_.begin(), services_.end());
+  names.merge(services_.names());
   std::vector<SharedGid> gids;
   for (const auto& shared : directory_.shared_gids()) {
     gids.push_back({.adapter = names.at(shared.adapter),
@@ -262,8 +269,7 @@ std::optional<verbs::AdapterId> PortTable::pick_id() {
 Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName& name,
                                                         const verbs::Gid& own,
                                                         verbs::SegmentId segment) {
-  const auto has_name = [&](const auto& service) { return service.second == name; };
-  if (ports_.contains(name) || std::ranges::any_of(services_, has_name)) {
+  if (ports_.contains(name) || services_.has(name)) {
     return fail(Errc::kBadState, "adapter " + to_string(name) + " already exists");
   }
   const std::optional<verbs::AdapterId> id = pick_id();
@@ -271,18 +277,20 @@ Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName
   Undo give_back([&] { ids_used_[static_cast<std::size_t>(*id)] = false; });
   ServicePlace place{.id = *id,
                      .fabric = directory_.join_with_gid(*id, to_string(name), own, segment)};
-  services_.emplace(*id, name);
+  services_.add(*id, name);
   give_back.keep();
   return place;
 }
 
-void PortTable::attach_service(verbs::Adapter& adapter) {
+void PortTable::attach_service(verbs::Adapter& adapter, neighbour::Resolver* resolver) {
   local_.attach(adapter);
   tcp_.attach(adapter);
   trunks_.transport().attach(adapter);
+  services_.attach(adapter, resolver);
 }
 
 void PortTable::detach_service(verbs::Adapter& adapter) {
+  services_.detach(adapter);
   tcp_.detach(adapter);
   trunks_.transport().detach(adapter);
   local_.detach(adapter);
@@ -290,7 +298,7 @@ void PortTable::detach_service(verbs::Adapter& adapter) {
 
 void PortTable::forget_service(verbs::AdapterId id) {
   impairments_.forget_adapter(id);
-  services_.erase(id);
+  services_.remove(id);
   ids_used_[static_cast<std::size_t>(id)] = false;
 }
 
@@ -395,11 +403,12 @@ void PortTable::set_segment(const model::AdapterName& name, verbs::SegmentId seg
 }
 
 Status PortTable::open_roce(const model::AdapterName& name, RoceTap tap) {
+  auto door =
+      std::make_unique<transport_roce::TapDoor>(std::move(tap.tap), tap.takes_superframes, tap.mtu);
+  if (name.number == 0) return services_.open(name, std::move(door));
   const auto found = ports_.find(name);
   if (found == ports_.end()) return fail(Errc::kNotFound, "no adapter " + to_string(name));
   close_roce(name);
-  auto door =
-      std::make_unique<transport_roce::TapDoor>(std::move(tap.tap), tap.takes_superframes, tap.mtu);
   const Status watched = roce_tenant_.watch(found->second->id(), door->fd(), [this, name] {
     close_roce(name);
     if (events_.roce_lost) events_.roce_lost(name);
@@ -409,6 +418,7 @@ Status PortTable::open_roce(const model::AdapterName& name, RoceTap tap) {
 }
 
 void PortTable::close_roce(const model::AdapterName& name) {
+  services_.close(name);
   const auto found = ports_.find(name);
   if (found == ports_.end()) return;
   const auto door = found->second->set_door(nullptr);

@@ -32,6 +32,7 @@
 #include "worker/path_reasons.h"
 #include "worker/port_parcel.h"
 #include "worker/roce_tenant.h"
+#include "worker/service_ports.h"
 #include "worker/transport_tenant.h"
 #include "worker/trunks.h"
 #include "worker/vm_port.h"
@@ -146,8 +147,8 @@ class PortTable final : private transport_channel::LocalOwners {
   // A name that is not there is no error.
   void set_segment(const model::AdapterName& name, verbs::SegmentId segment);
 
-  // ---- Native RoCE endpoints ---- Lets the adapter reach them through its RoCE port. Errors:
-  // kNotFound (no such adapter), kIo.
+  // ---- Native RoCE endpoints ---- Lets the adapter reach them through its RoCE port; one of a
+  // service may come later. Errors: kNotFound (no such adapter), kIo.
   Status open_roce(const model::AdapterName& name, RoceTap tap);
   // A name that is not there, or that has no port, is no error.
   void close_roce(const model::AdapterName& name);
@@ -199,7 +200,8 @@ class PortTable final : private transport_channel::LocalOwners {
   // ---- Adapters of host services ----
   // A place in the network for an adapter that is no VM's, under a name with the number 0, which
   // no VM's adapter has. `own`: its GID, which no other adapter there has then.
-  // It reaches others, and is reached, from attach_service() on.
+  // It reaches others, and is reached, from attach_service() on; native endpoints through a port
+  // that open_roce() gives it.
   struct ServicePlace {
     verbs::AdapterId id{};
     std::unique_ptr<verbs::FabricPort> fabric;
@@ -207,8 +209,9 @@ class PortTable final : private transport_channel::LocalOwners {
   // Errors: kBadState (the name is there), kResourceExhausted.
   Result<ServicePlace> join_service(const model::AdapterName& name, const verbs::Gid& own,
                                     verbs::SegmentId segment);
-  // REQUIRES: the adapter has a place, and no place of a service outlives the table.
-  void attach_service(verbs::Adapter& adapter);
+  // `resolver`: as ServicePorts::attach() takes it. REQUIRES: the adapter has a place, and no place
+  // of a service outlives the table.
+  void attach_service(verbs::Adapter& adapter, neighbour::Resolver* resolver = nullptr);
   void detach_service(verbs::Adapter& adapter);
   // Its place and its adapter are gone.
   void forget_service(verbs::AdapterId id);
@@ -295,7 +298,7 @@ class PortTable final : private transport_channel::LocalOwners {
                         verbs::HostId host) { return trunks_.why_copied(id, host); }}};
   device::DeviceRules rules_;
   std::map<model::AdapterName, std::unique_ptr<VmPort>> ports_;
-  std::map<verbs::AdapterId, model::AdapterName> services_;
+  ServicePorts services_;
   std::vector<bool> ids_used_;
   std::size_t next_id_ = 0;
   LeavingPorts leaving_;
