@@ -9,6 +9,7 @@ import tempfile
 
 from guests import BUILD, Failed, wait_for
 from hosts_rig import HostsRig
+from native_rig import NativeRig
 from power_rig import PowerRig, copy_modules
 from rig import Rig
 
@@ -340,6 +341,41 @@ class SrpHostsRig(HostsRig):
         self.hosts[0].up(1, *LAYER, "--no-rdma", "--qemu=-blockdev", f"--qemu={json.dumps(block)}", "--qemu=-device",
                          "--qemu=virtio-blk-pci,drive=disk0")
         self.shell(1, "insmod /virtio_blk.ko")
+
+    def close(self):
+        try:
+            if self.storage:
+                self.storage.end()
+        finally:
+            super().close()
+            self.door.close()
+
+
+class SrpNativeRig(NativeRig):
+    """A host with a storage adapter in the port group of its VM, which has native RoCE. The VM's adapter has RoCE v2. The machine
+    beside it, which knows nothing of Paravane, has Linux's rdma_rxe."""
+
+    ADDRESS = "10.77.0.200"  # the storage adapter's
+
+    def __init__(self):
+        self.door = Door()
+        self.storage = None
+        try:
+            super().__init__(prepare=self.give_door)
+        except BaseException:
+            self.door.close()
+            raise
+        self.storage = StorageAdapters(self.hosts[0])
+        try:
+            self.storage.begin()
+            self.up(*LAYER)
+            self.hosts[0].cli("infiniband", "vmhba", "set", "vmhba32", "--port-group", "native", "--ipv4", f"{self.ADDRESS}/24")
+        except BaseException:
+            self.close()
+            raise
+
+    def give_door(self, host):
+        host.settings = self.door.config
 
     def close(self):
         try:

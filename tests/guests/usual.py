@@ -86,6 +86,7 @@ USUAL = {
     "SrpDisk": ALL,
     "SrpDiskOfAnotherHost": "2_*",
     "SrpFailover": "1_* 2_* 3_*",
+    "SrpNative": ALL,
 
     # What operators do
     "AcceptanceSequence": ALL,
