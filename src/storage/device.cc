@@ -1,8 +1,11 @@
 #include "storage/device.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include "guestmem/payload.h"
@@ -11,6 +14,7 @@ namespace paravane::storage {
 
 using nbd::BlockOperation;
 using nbd::BlockResult;
+using namespace std::chrono_literals;
 
 // A place of the service's memory, for one request.
 class Device::Buffer final : public nbd::BlockBuffer {
@@ -209,8 +213,7 @@ void Device::take_path(Instant now) {
     }
     return;
   }
-  no_path_since_ = kNever;
-  has_given_up_ = false;
+  if (std::exchange(no_path_since_, kNever) != kNever) has_given_up_ = false;
   if (present == best || under_way_ > 0) return;
   paths_.choose();
   if (!std::exchange(had_path_, true)) return;
@@ -230,6 +233,7 @@ void Device::send_waiting(Instant now) {
     if (!fence_.is_open()) return;
   }
   fence_since_ = kNever;
+  has_given_up_ = false;
   // One that has no memory for its list lets others pass: these may have what it waits for.
   for (auto& [number, request] : requests_) {
     if (request.state == State::kWaiting) send(number, request, *path);
@@ -318,27 +322,30 @@ bool Device::make_task(Request& request, Task& task) {
 }
 
 void Device::give_up_in_time(Instant now) {
-  if (no_path_since_ != kNever && (has_given_up_ || now >= no_path_since_ + kPathWait)) {
-    has_given_up_ = true;
+  if (waiting_ == 0) {
     fence_since_ = kNever;
-    return fail_waiting();
+    return;
+  }
+  if (no_path_since_ != kNever && now >= no_path_since_ + kPathWait) {
+    fence_since_ = kNever;
+    return fail_waiting(fmt::format("no path has worked for {} s", kPathWait / 1s));
   }
   // A path that leads to a unit which cannot be fenced is as good as none, but the next request may
   // find it mended.
   if (fence_since_ != kNever && now >= fence_since_ + kPathWait) {
     fence_since_ = kNever;
-    return fail_waiting();
-  }
-  if (waiting_ == 0) {
-    fence_since_ = kNever;
-    return;
+    return fail_waiting(fence_.problem().empty() ? "what was sent before has no answer yet"
+                                                 : fence_.problem());
   }
   for (const Instant since : {no_path_since_, fence_since_}) {
     if (since != kNever) wake_at(since + kPathWait, now);
   }
 }
 
-void Device::fail_waiting() {
+void Device::fail_waiting(const std::string& why) {
+  if (!std::exchange(has_given_up_, true)) {
+    surroundings_.tell({.what = News::What::kFailing, .path = {}, .why = why});
+  }
   std::uint64_t number = 0;
   for (auto one = requests_.begin(); one != requests_.end(); one = requests_.upper_bound(number)) {
     number = one->first;

@@ -7,7 +7,8 @@
 // by it again.
 //
 // Without a path, requests wait for kPathWait, then fail, and later ones fail at once until a path
-// is back. While a unit cannot be fenced off, requests wait for kPathWait, then fail.
+// is back. While a unit cannot be fenced off, requests wait for kPathWait, then fail. Of requests
+// that fail so it tells once, until some are sent again.
 //
 // Where memory runs out, a call may throw std::bad_alloc; no request is lost by that, and pump()
 // may be called again. What tells a result throws nothing, as long as `wake` does not.
@@ -71,7 +72,7 @@ class Device final : public nbd::BlockDevice {
   static constexpr Duration kBusyPause = std::chrono::milliseconds(200);
 
   struct News {
-    enum class What : std::uint8_t { kPathDead, kPathBack, kFailover, kNoPath };
+    enum class What : std::uint8_t { kPathDead, kPathBack, kFailover, kNoPath, kFailing };
     What what{};
     std::string path{};  // the one that it is about
     std::string why{};
@@ -156,7 +157,7 @@ class Device final : public nbd::BlockDevice {
   bool make_task(Request& request, Task& task);
   void finish(Requests::iterator request, nbd::BlockResult result);
   void count_done(const Request& request);
-  void fail_waiting();
+  void fail_waiting(const std::string& why);
   void tell_client(Instant now);
   void wake_at(Instant due, Instant now);
   bool may_have_changed_unit(const Request& request) const;

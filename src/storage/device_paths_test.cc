@@ -109,6 +109,8 @@ TEST_F(DevicePathsTest, RequestsFailWhenTheResetFailsForTooLong) {
   }
   EXPECT_EQ(waited, Device::kPathWait);
   EXPECT_EQ(heard(), Answers{BlockResult::kIo});
+  EXPECT_EQ(told(What::kFailing), 1u);
+  EXPECT_EQ(news.back().why, device->problem());
   // The next one finds it mended.
   b.held.clear();
   pass(UnitFence::kPause);
@@ -179,11 +181,14 @@ TEST_F(DevicePathsTest, WithoutAPathRequestsWaitThenFailAndLaterOnesFailAtOnce) 
   EXPECT_NE(device->problem(), "");
   pass(Device::kPathWait - std::chrono::nanoseconds(1));
   EXPECT_TRUE(client.done.empty());
+  EXPECT_EQ(told(What::kFailing), 0u);
   pass(std::chrono::nanoseconds(1));
   EXPECT_EQ(heard(), Answers(2, BlockResult::kIo));
+  EXPECT_EQ(news.back().why, "no path has worked for 15 s");
   write();
   EXPECT_EQ(heard(), Answers{BlockResult::kIo});
   EXPECT_EQ(told(What::kNoPath), 1u);
+  EXPECT_EQ(told(What::kFailing), 1u) << "once";
   a.up = true;
   add(0, a);
   write();
@@ -192,6 +197,10 @@ TEST_F(DevicePathsTest, WithoutAPathRequestsWaitThenFailAndLaterOnesFailAtOnce) 
   answer(a);
   EXPECT_EQ(heard(), Answers{BlockResult::kDone});
   EXPECT_EQ(told(What::kPathBack), 1u);
+  lose(0, a);
+  write();
+  pass(Device::kPathWait);
+  EXPECT_EQ(told(What::kFailing), 2u) << "anew, after a path was back";
 }
 
 TEST_F(DevicePathsTest, TheWaitCountsFromTheLossOfThePath) {

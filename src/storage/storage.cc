@@ -243,6 +243,12 @@ void Storage::tell_news(const DeviceTable::DeviceNews& news) {
       event.severity = model::Severity::kError;
       event.text = fmt::format("no path to {} works", news.device);
       break;
+    case What::kFailing:
+      event.type = "storage.device.failing";
+      event.severity = model::Severity::kError;
+      event.fields.emplace("reason", news.news.why);
+      event.text = fmt::format("requests to {} fail: {}", news.device, news.news.why);
+      break;
   }
   config_.tell(std::move(event));
 }
