@@ -112,7 +112,7 @@ class StorageAdapters:
         self.guests, self.manager = guests, None
 
     def begin(self):
-        """An InfiniBand adapter with a subnet manager. Returns when its port is Active."""
+        """An InfiniBand adapter with a subnet manager at its last port. Returns when its ports are Active."""
         self.guests.cli("infiniband", "adapter", "add", "mlx4_0", "--device", "MT26428")
         self.begin_manager()
         names = self.guests.folder / "names"
@@ -125,10 +125,11 @@ class StorageAdapters:
         folder = self.guests.folder / "opensm"
         folder.mkdir(exist_ok=True)
         (folder / "opensm.conf").write_text("force_log_flush TRUE\n")
+        guid = self.json("infiniband", "adapter", "list")[-1]["ports"][-1]["guid"]
         with (folder / "said").open("wb") as said:
             self.manager = subprocess.Popen(
                 ["env", f"OSM_CACHE_DIR={folder}", f"OSM_TMP_DIR={folder}", BUILD / "bin" / "paravane", "--socket", self.guests.folder / "api.sock",
-                 "infiniband", "run", "--", "opensm", "-F", folder / "opensm.conf", "-f", folder / "log"],
+                 "infiniband", "run", "--", "opensm", "-g", guid, "-F", folder / "opensm.conf", "-f", folder / "log"],
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 
     def wait_up(self):
@@ -162,6 +163,13 @@ class StorageAdapters:
     def rescan(self):
         self.guests.cli("storage", "core", "adapter", "rescan", "--all")
 
+    def set_cable(self, port, is_plugged):
+        """The one from a port, such as "mlx4_0 port 1", to the subnet's switch. The last port asks, which is the manager's."""
+        fabric = self.json("infiniband", "fabric", "list")
+        there = next(link["port"] for link in fabric["links"] if link["peer"] == port)
+        self.guests.cli("infiniband", "run", "--", "ibportstate", "-C", self.json("infiniband", "adapter", "list")[-1]["name"], "-P", "2",
+                        str(fabric["switch_lid"]), str(there), "enable" if is_plugged else "disable")
+
     # ---- what there is ----
 
     def vmhbas(self):
@@ -188,8 +196,18 @@ class StorageAdapters:
         except Failed as late:
             raise Failed(f"{late}\n{self.targets()}\n{self.guests.daemon_log()[-3000:]}") from None
 
+    def events(self, kind):
+        """Those of this type, the first ones first."""
+        return [one for one in self.json("events") if one["type"] == kind]
+
     def device(self, name):
         return next((one for one in self.devices() if one["Device"] == name), None)
+
+    def counters(self, name):
+        """Those of a LUN."""
+        done = subprocess.run(["curl", "-s", "--unix-socket", self.guests.folder / "api.sock", "http://localhost/v1/storage/devices"],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        return next(one["counters"] for one in json.loads(done.stdout)["devices"] if one["name"] == name)
 
     def states(self):
         """Runtime name -> state, of all paths."""
@@ -226,6 +244,14 @@ FIO = (f"fio --name=verify --filename={DISK} --size=16M --rw=randwrite --bsrange
        "--verify=crc32c --verify_fatal=1 --verify_backlog=32 --time_based --runtime=")
 
 
+def shared_disk(file):
+    """Words of lab/vm that give a guest this disk, which others have, too: what is acknowledged is in the file."""
+    block = {"node-name": "shared", "driver": "raw",
+             "file": {"driver": "file", "filename": str(file), "locking": "off", "cache": {"direct": True}}}
+    return [f"--qemu={word}" for word in ("-blockdev", json.dumps(block), "-device",
+                                          "virtio-blk-pci,drive=shared,write-cache=off,share-rw=on")]
+
+
 class SrpRig(Rig):
     """A daemon with a storage adapter, and a target in vm1, which has `adapters` of RoCE v1."""
 
@@ -256,9 +282,10 @@ class SrpRig(Rig):
 
 
 class SrpPowerRig(PowerRig):
-    """The same, with VMs that paravane runs, whose disks are LUNs."""
+    """The same, with VMs that paravane runs, whose disks are LUNs. There are `targets` of them, vm1 and on."""
 
-    def __init__(self, adapters=1, files=None):
+    def __init__(self, adapters=1, files=None, targets=1, shared_mib=0):
+        """`shared_mib`: of a disk that all targets have, a raw file."""
         self.door = Door()
         self.storage = StorageAdapters(self)
         try:
@@ -266,15 +293,24 @@ class SrpPowerRig(PowerRig):
         except BaseException:
             self.door.close()
             raise
+        self.adapters = adapters
+        self.shared = self.folder / "shared.raw" if shared_mib else None
         try:
-            self.cli("vm", "add", "vm1", *PROTOCOL, "--mac", target_mac())
-            for adapter in range(2, adapters + 1):
-                self.cli("vm", "adapter", "add", "vm1", *PROTOCOL, "--mac", target_mac(adapter))
+            if self.shared:
+                self.shared.write_bytes(bytes(shared_mib << 20))
+            for vm in range(1, targets + 1):
+                self.cli("vm", "add", f"vm{vm}", *PROTOCOL, "--mac", target_mac(1, vm))
+                for adapter in range(2, adapters + 1):
+                    self.cli("vm", "adapter", "add", f"vm{vm}", *PROTOCOL, "--mac", target_mac(adapter, vm))
             self.storage.begin()
-            self.up(1, *LAYER, "--adapters", str(adapters))
+            self.boot_targets(targets)
         except BaseException:
             self.close()
             raise
+
+    def boot_targets(self, count, first=1):
+        """Those that do not run."""
+        self.up(count, "--first", str(first), *LAYER, "--adapters", str(self.adapters), *(shared_disk(self.shared) if self.shared else ()))
 
     def start_with(self, vm, name):
         """A VM whose disk is a LUN. Returns when it is there."""

@@ -87,6 +87,8 @@ USUAL = {
     "SrpDiskOfAnotherHost": "2_*",
     "SrpFailover": "1_* 2_* 3_*",
     "SrpNative": ALL,
+    "SrpAllPathsLost": "2_*",
+    "SrpTargetsLost": "1_*",
 
     # What operators do
     "AcceptanceSequence": ALL,
