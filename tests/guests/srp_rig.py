@@ -18,7 +18,7 @@ LAYER = ("--layer", "storage", "--memory", "768")
 PROTOCOL = ("--protocol", "v1")
 NUMBER = "0x5254000000770001"  # of a target whose first adapter has the first MAC: ID extension, controller and service
 PORT = 5555
-NAMES = ("esxcfg-module", "esxcfg-mpath", "esxcfg-rescan", "esxcfg-scsidevs", "ibstat")
+NAMES = ("esxcfg-module", "esxcfg-mpath", "esxcfg-rescan", "esxcfg-scsidevs", "ibstat", "vmkload_mod")
 PATIENCE_S = 60
 
 MODULES = """
@@ -111,9 +111,10 @@ class StorageAdapters:
     def __init__(self, guests):
         self.guests, self.manager = guests, None
 
-    def begin(self):
-        """An InfiniBand adapter with a subnet manager at its last port. Returns when its ports are Active."""
-        self.guests.cli("infiniband", "adapter", "add", "mlx4_0", "--device", "MT26428")
+    def begin(self, hcas=1):
+        """InfiniBand adapters, mlx4_0 and on, with a subnet manager at the last port. Returns when their ports are Active."""
+        for hca in range(hcas):
+            self.guests.cli("infiniband", "adapter", "add", f"mlx4_{hca}", "--device", "MT26428", "--bus", str(13 + hca))
         self.begin_manager()
         names = self.guests.folder / "names"
         names.mkdir()
@@ -284,8 +285,8 @@ class SrpRig(Rig):
 class SrpPowerRig(PowerRig):
     """The same, with VMs that paravane runs, whose disks are LUNs. There are `targets` of them, vm1 and on."""
 
-    def __init__(self, adapters=1, files=None, targets=1, shared_mib=0):
-        """`shared_mib`: of a disk that all targets have, a raw file."""
+    def __init__(self, adapters=1, files=None, targets=1, shared_mib=0, hcas=1):
+        """`shared_mib`: of a disk that all targets have, a raw file. `hcas`: InfiniBand adapters of the host."""
         self.door = Door()
         self.storage = StorageAdapters(self)
         try:
@@ -302,7 +303,7 @@ class SrpPowerRig(PowerRig):
                 self.cli("vm", "add", f"vm{vm}", *PROTOCOL, "--mac", target_mac(1, vm))
                 for adapter in range(2, adapters + 1):
                     self.cli("vm", "adapter", "add", f"vm{vm}", *PROTOCOL, "--mac", target_mac(adapter, vm))
-            self.storage.begin()
+            self.storage.begin(hcas)
             self.boot_targets(targets)
         except BaseException:
             self.close()

@@ -89,6 +89,7 @@ USUAL = {
     "SrpNative": ALL,
     "SrpAllPathsLost": "2_*",
     "SrpTargetsLost": "1_*",
+    "MellanoxGuideStorage": "M4_4_5_*_port",
 
     # What operators do
     "AcceptanceSequence": ALL,
