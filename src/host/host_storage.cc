@@ -112,9 +112,39 @@ ApiResult<void> HostStorage::load_numbers() {
   return {};
 }
 
+// What an operator has set is another adapter's: a new one gets such a number when there is no
+// other.
+void HostStorage::forget_settings(const std::string& name) {
+  bool had = settings_.erase(name) != 0;
+  if (had) forget_document(api::kVmhbaKind, name);
+  for (auto named = named_.begin(); named != named_.end();) {
+    if (named->second.vmhba != name) {
+      ++named;
+      continue;
+    }
+    had = true;
+    forget_document(api::kSrpTargetKind, named->first);
+    named = named_.erase(named);
+  }
+  if (!had) return;
+  log_.warn(
+      std::chrono::steady_clock::now(),
+      "{}: another InfiniBand port has its number now: its port group, its address and the "
+      "targets that were named for it are forgotten. See: paravane infiniband vmhba set --help",
+      name);
+}
+
+void HostStorage::forget_document(const std::string& kind, const std::string& name) {
+  const auto erased = store_.erase_document(kind, name);
+  if (erased) return;
+  log_.warn(std::chrono::steady_clock::now(), "{}: cannot forget what was set: {}", name,
+            erased.error().message);
+}
+
 // A disk that is full is no reason to have no vmhbas.
 void HostStorage::keep_numbers() {
   for (const auto& [name, identity] : numbers_.take_changes()) {
+    forget_settings(name);
     const auto kept = store_.put_document(api::kVmhbaNumberKind, name, {{"identity", identity}});
     if (kept) continue;
     log_.warn(std::chrono::steady_clock::now(), "{}: cannot save its number: {}", name,
@@ -340,11 +370,11 @@ ApiResult<void> HostStorage::add_srp_target(const model::SrpTarget& asked) {
     }
     if (named.vmhba == target.vmhba) ++count;
   }
-  if (count >= model::kMaxSrpTargets) {
-    return model::refuse(ApiErrorCode::kLimitReached,
-                         fmt::format("the limit of {} targets of {} is reached",
-                                     model::kMaxSrpTargets, target.vmhba),
-                         "Remove a target first.");
+  if (count >= most_targets_) {
+    return model::refuse(
+        ApiErrorCode::kLimitReached,
+        fmt::format("the limit of {} targets of {} is reached", most_targets_, target.vmhba),
+        "Remove a target first, or raise max_srp_targets of module ib_srp.");
   }
   if (!model::parse_gid(target.address)) {
     return model::refuse(ApiErrorCode::kInvalidRequest, fmt::format("{} is no GID", target.address),

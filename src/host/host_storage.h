@@ -88,6 +88,8 @@ class HostStorage final : public model::StorageManagement {
   model::ApiResult<void> load_settings();
   model::ApiResult<void> load_numbers();
   void keep_numbers();
+  void forget_settings(const std::string& name);
+  void forget_document(const std::string& kind, const std::string& name);
   void number(const subnet_host::SrpVmhbas& made);
   std::vector<storage::VmhbaOrder> orders();
   enum class Detail : std::uint8_t { kTargets, kDevices };

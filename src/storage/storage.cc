@@ -16,6 +16,7 @@ namespace {
 // 56 MiB for payload, and messages for all targets that can be logged in to at once.
 constexpr host_verbs::ServiceMemory::Size kMemory{.payloads = 56, .messages = 10240};
 constexpr std::size_t kMostTimers = 256;  // of a turn
+constexpr Duration kMakeAgain = std::chrono::seconds(10);
 constexpr nbd::TurnBudget kClients{.bytes = std::int64_t{2} << 20, .operations = 256};
 
 }  // namespace
@@ -72,6 +73,8 @@ void Storage::end_parts() {
 
 void Storage::apply(const std::vector<VmhbaOrder>& orders) {
   not_made_.clear();
+  to_make_.clear();
+  make_again_ = kNever;
   std::set<std::uint32_t> wanted;
   for (const VmhbaOrder& order : orders) wanted.insert(order.number);
   if (parts_) {
@@ -127,9 +130,25 @@ void Storage::make_vmhba(const VmhbaOrder& order) {
     made = vmhba ? Status() : std::unexpected(vmhba.error());
     if (made) parts_->vmhbas.emplace(order.number, std::move(*vmhba));
   }
-  if (made) return;
+  if (made) {
+    not_made_.erase(order.name);
+    return;
+  }
   log_.error(worker_.schedule().time(), "{}: {}", order.name, made.error().message);
-  not_made_.emplace(order.name, made.error().message);
+  not_made_.insert_or_assign(order.name, made.error().message);
+  to_make_.push_back(order);
+  make_again_ = worker_.schedule().time() + kMakeAgain;
+}
+
+// What was lacking may be there now.
+void Storage::make_missing(Instant now) {
+  if (now < make_again_) return;
+  make_again_ = kNever;
+  for (std::size_t left = to_make_.size(); left > 0; --left) {
+    const VmhbaOrder order = to_make_.front();
+    to_make_.erase(to_make_.begin());
+    make_vmhba(order);
+  }
 }
 
 // The vmhba goes last: where memory runs out before, no path is left whose login is gone.
@@ -178,13 +197,16 @@ bool Storage::has_work() const {
 }
 
 Instant Storage::next_look() {
-  if (!parts_) return kNever;
-  Instant next = std::min(parts_->timers.next_deadline(), parts_->devices->next_look());
+  if (!parts_) return make_again_;
+  Instant next =
+      std::min({make_again_, parts_->timers.next_deadline(), parts_->devices->next_look()});
   for (auto& [number, vmhba] : parts_->vmhbas) next = std::min(next, vmhba->next_look());
   return next;
 }
 
 bool Storage::turn(Instant now, verbs::Budget& budget) {
+  if (now >= make_again_ && !runs_in_memory([&] { make_missing(now); }))
+    make_again_ = now + kMakeAgain;
   if (!parts_) return false;
   if (!runs_in_memory([&] { turn_parts(now, budget); })) {
     log_.error(now, "storage: out of memory for a part of its work");

@@ -82,6 +82,8 @@ class Storage final : public worker::Tenant {
   Status make_parts();
   void end_parts();
   void make_vmhba(const VmhbaOrder& order);
+  // Tries those again that could not be made.
+  void make_missing(Instant now);
   void end_vmhba(std::uint32_t number);
   void turn_parts(Instant now, verbs::Budget& budget);
   void tell_news(const DeviceTable::DeviceNews& news);
@@ -94,6 +96,8 @@ class Storage final : public worker::Tenant {
   const StorageConfig config_;
   std::unique_ptr<Parts> parts_;
   std::map<std::string, std::string> not_made_;  // vmhbas: why
+  std::vector<VmhbaOrder> to_make_;              // of them
+  Instant make_again_ = kNever;
   bool is_woken_ = false;
   bool is_readable_ = false;
   LimitedLog log_;
