@@ -17,6 +17,8 @@ namespace {
 constexpr Duration kFirstLook = std::chrono::seconds(1);
 constexpr Duration kSecondLook = std::chrono::seconds(6);
 constexpr Duration kThirdLook = std::chrono::seconds(20);
+// Likewise, until logins are tried whose targets have left the network.
+constexpr Duration kMissingLook = std::chrono::milliseconds(500);
 constexpr std::size_t kMostOfPort = 4;      // targets that were found at one port
 constexpr std::size_t kMostDatagrams = 32;  // of a turn
 // None of the directory's: targets are looked for anew.
@@ -149,6 +151,7 @@ void Vmhba::begin_up(Instant now) {
 
 void Vmhba::end_up(Instant now) {
   discoveries_.clear();
+  missing_look_ = kNever;
   discovery_->stop();
   for (auto& [number, target] : targets_) target->set_link(false, now);
 }
@@ -287,16 +290,32 @@ bool Vmhba::is_scanning() const {
   return discovery_->is_running() || std::ranges::any_of(targets_, is_looking);
 }
 
+std::vector<verbs::Gid> Vmhba::gids_of_network() const {
+  std::vector<verbs::Gid> gids;
+  for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
+    for (const verbs::Gid& gid : ports_.directory().gids_in(order_.segment, type)) {
+      if (neighbour::is_link_local(gid.raw) && gid != adapter_->gid()) gids.push_back(gid);
+    }
+  }
+  return gids;
+}
+
+// A path that no command takes would be taken for one that works, for as long as its target is away
+// and after that. One that is back soon enough answers as if nothing had been.
+void Vmhba::try_missing() {
+  const std::vector<verbs::Gid> gids = gids_of_network();
+  for (auto& [number, target] : targets_) {
+    const verbs::Gid& gid = target->facts().address.gid;
+    if (neighbour::is_link_local(gid.raw) && std::ranges::find(gids, gid) == gids.end())
+      target->look_again();
+  }
+}
+
 void Vmhba::begin_discovery(Instant now) {
   problem_.clear();  // told anew by what is found
   std::vector<wire::infiniband::Gid> gids;
-  for (const verbs::GidType type : {verbs::GidType::kRoceV2, verbs::GidType::kRoceV1}) {
-    for (const verbs::Gid& gid : ports_.directory().gids_in(order_.segment, type)) {
-      if (neighbour::is_link_local(gid.raw) && gid != adapter_->gid() &&
-          gids.size() < connection::DeviceDiscovery::kMostUnits) {
-        gids.push_back(gid.raw);
-      }
-    }
+  for (const verbs::Gid& gid : gids_of_network()) {
+    if (gids.size() < connection::DeviceDiscovery::kMostUnits) gids.push_back(gid.raw);
   }
   add_named();
   [[maybe_unused]] const Status begun = discovery_->start(gids, now);
@@ -310,6 +329,11 @@ void Vmhba::look_at_network(Instant now) {
     const Instant first = now + kFirstLook;
     const Instant next = discoveries_.empty() ? first : std::min(discoveries_.back(), first);
     discoveries_ = {now + kThirdLook, now + kSecondLook, next};
+    missing_look_ = std::min(missing_look_, now + kMissingLook);
+  }
+  if (now >= missing_look_) {
+    missing_look_ = kNever;
+    try_missing();
   }
   if (discoveries_.empty() || now < discoveries_.back() || discovery_->is_running()) return;
   discoveries_.pop_back();
@@ -330,6 +354,7 @@ Instant Vmhba::next_look() {
   Instant next = std::min(connections_->next_deadline(), discovery_->next_deadline());
   if (!order_.is_up) return next;
   if (ports_.directory().epoch() != network_epoch_) return Instant::min();
+  next = std::min(next, missing_look_);
   // While one runs, its end is waited for.
   if (!discoveries_.empty() && !discovery_->is_running()) {
     next = std::min(next, discoveries_.back());

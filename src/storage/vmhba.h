@@ -3,7 +3,8 @@
 //
 // It is up while its InfiniBand port is Active. Then it looks for targets among all link-local GIDs
 // of its network, of which each adapter has one, and again some times after GIDs there have
-// changed, because a target's service begins later than its adapter.
+// changed, because a target's service begins later than its adapter. Where the port of a target has
+// left the network, the login is tried with commands of our own.
 //
 // Worker thread only. The owner calls pump() while has_work(), and when next_look() has come.
 
@@ -101,6 +102,11 @@ class Vmhba final : private host_verbs::Neighbours,
   Status begin(host_verbs::ServiceMemory& memory, Instant now);
   void begin_up(Instant now);
   void end_up(Instant now);
+  // The GIDs of others there by which targets may be reached.
+  std::vector<verbs::Gid> gids_of_network() const;
+  // Finds the units of targets anew whose port is not in the network, so that a login that is over
+  // ends.
+  void try_missing();
   void begin_discovery(Instant now);
   void look_at_network(Instant now);
   void take_named(Instant now);
@@ -145,6 +151,7 @@ class Vmhba final : private host_verbs::Neighbours,
   std::string problem_;               // why some targets are left out
   std::uint64_t network_epoch_ = 0;   // for which discoveries are planned
   std::vector<Instant> discoveries_;  // planned, the last is the next one
+  Instant missing_look_ = kNever;     // planned
   Instant now_{};
   bool is_woken_ = false;
 };

@@ -147,6 +147,31 @@ TEST_F(VmhbaTest, SleepsBetweenTheStepsOfASearch) {
   });
 }
 
+TEST_F(VmhbaTest, TriesTargetsThatHaveLeftTheNetworkAndNoOthers) {
+  run([](Parts& parts) {
+    VmhbaOrder order = order_of(32);
+    order.named = {named(1), named(2)};
+    parts.one = parts.make(order);
+    auto place = parts.ports.join_service({.vm = "there", .number = 0}, named(1).gid, {});
+    ASSERT_TRUE(place);
+    ASSERT_TRUE(place->fabric->announce(named(1).gid, verbs::GidType::kRoceV1));
+    parts.ports.directory().set_link(place->id, true);
+    const auto is_tried = [&](std::uint32_t number) {
+      return parts.one->targets().at(number)->is_looking();
+    };
+    EXPECT_TRUE(parts.pass(std::chrono::milliseconds(400)));
+    EXPECT_FALSE(is_tried(1)) << "it may be back soon";
+    EXPECT_TRUE(parts.pass(std::chrono::milliseconds(200)));
+    EXPECT_TRUE(is_tried(1));
+    EXPECT_FALSE(is_tried(0));
+    parts.ports.directory().set_link(place->id, false);
+    EXPECT_TRUE(parts.pass(std::chrono::milliseconds(600)));
+    EXPECT_TRUE(is_tried(0));
+    place->fabric.reset();
+    parts.ports.forget_service(place->id);
+  });
+}
+
 TEST_F(VmhbaTest, NamedTargetsComeAndGo) {
   run([](Parts& parts) {
     VmhbaOrder order = order_of(32);

@@ -165,13 +165,21 @@ class StorageAdapters:
         self.guests.cli("storage", "core", "adapter", "rescan", "--all")
 
     def set_cable(self, port, is_plugged):
-        """The one from a port, such as "mlx4_0 port 1", to the subnet's switch. The last port asks, which is the manager's."""
+        """The one from a port, such as "mlx4_0 port 1", to the subnet's switch. The last port asks, which is the manager's. One that is
+        plugged in stays so: to be told once more takes its link down."""
+        if is_plugged and self.is_active(port):
+            return
         fabric = self.json("infiniband", "fabric", "list")
         there = next(link["port"] for link in fabric["links"] if link["peer"] == port)
         self.guests.cli("infiniband", "run", "--", "ibportstate", "-C", self.json("infiniband", "adapter", "list")[-1]["name"], "-P", "2",
                         str(fabric["switch_lid"]), str(there), "enable" if is_plugged else "disable")
 
     # ---- what there is ----
+
+    def is_active(self, port):
+        adapter, _, number = port.partition(" port ")
+        ports = next(one["ports"] for one in self.json("infiniband", "adapter", "list") if one["name"] == adapter)
+        return next(one["state"] for one in ports if one["number"] == int(number)) == "Active"
 
     def vmhbas(self):
         return self.json("infiniband", "vmhba", "list")

@@ -67,6 +67,17 @@ class SrpAllPathsLost(unittest.TestCase):
         self.check_the_bytes_are_the_targets()
         self.assertEqual(len(self.storage.events(FAILING)), before + 1)
 
+    def test_3_M4_4_5_paths_that_no_command_takes_are_told_dead_too(self):
+        self.addCleanup(self.set_ports, "connect")
+        self.client.wait_paths("active", "standby")
+        before = self.storage.counters(self.client.name)
+        self.set_ports("disconnect")
+        self.client.wait_paths("dead", "dead")
+        self.assertEqual({one["Problem"] for one in self.storage.paths()}, {"a message could not be sent: transport retries exceeded"})
+        self.assertEqual(self.storage.counters(self.client.name), before)
+        self.set_ports("connect")
+        self.client.wait_paths("active", "standby")
+
 
 class SrpTargetsLost(unittest.TestCase):
     """vm3 has a LUN that vm1 and vm2 offer under one name: they have one disk, without a cache. What a target that is killed had not written

@@ -87,7 +87,7 @@ USUAL = {
     "SrpDiskOfAnotherHost": "2_*",
     "SrpFailover": "1_* 2_* 3_*",
     "SrpNative": ALL,
-    "SrpAllPathsLost": "2_*",
+    "SrpAllPathsLost": "2_* 3_*",
     "SrpTargetsLost": "1_*",
     "MellanoxGuideStorage": "M4_4_5_*_port",
 
