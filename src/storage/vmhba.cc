@@ -188,21 +188,21 @@ void Vmhba::add_named() {
 }
 
 // A target that answers with many made-up services has no more than a few, and leaves room for
-// others: of those that were found, one that is not logged in goes for one of another port.
-bool Vmhba::make_room(const TargetAddress& address) {
-  std::size_t found = 0;
+// others: of those that were found, one that is not logged in goes for one of another port. Any of
+// them goes for one that is named.
+bool Vmhba::make_room(const TargetAddress& address, bool is_named) {
   std::size_t of_port = 0;
   auto victim = targets_.end();
   for (auto known = targets_.begin(); known != targets_.end(); ++known) {
     const Target& target = *known->second;
     if (target.facts().is_named) continue;
-    ++found;
     const bool is_of_port = target.facts().address.gid == address.gid;
     if (is_of_port) ++of_port;
-    if (!is_of_port && target.state() != model::TargetState::kLoggedIn) victim = known;
+    const bool is_idle = target.state() != model::TargetState::kLoggedIn;
+    if (is_named ? is_idle || victim == targets_.end() : is_idle && !is_of_port) victim = known;
   }
-  if (of_port >= kMostOfPort) return false;
-  if (found < order_.most_targets) return true;
+  if (!is_named && of_port >= kMostOfPort) return false;
+  if (targets_.size() < order_.most_targets) return true;
   if (victim == targets_.end()) return false;
   victim->second->set_link(false, now_);
   listener_.target_gone(*this, victim->first);
@@ -218,7 +218,7 @@ bool Vmhba::add_target(const TargetAddress& address, const std::string& descript
     if (is_named) target->set_named(true);
     return true;
   }
-  if (!is_named && !make_room(address)) {
+  if (!make_room(address, is_named)) {
     problem_ = fmt::format(
         "more targets than max_srp_targets={} allows: the others are left out; raise it with: "
         "paravane infiniband module set ib_srp max_srp_targets=N, then: paravane infiniband "

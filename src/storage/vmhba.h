@@ -110,8 +110,8 @@ class Vmhba final : private host_verbs::Neighbours,
   void begin_discovery(Instant now);
   void look_at_network(Instant now);
   void take_named(Instant now);
-  // Whether one more that was found may be added.
-  bool make_room(const TargetAddress& address);
+  // Whether one more may be added.
+  bool make_room(const TargetAddress& address, bool is_named);
   void add_named();
   // False: there are too many.
   bool add_target(const TargetAddress& address, const std::string& description, bool is_named);
