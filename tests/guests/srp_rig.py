@@ -398,9 +398,10 @@ class SrpHostsRig(HostsRig):
 
 class SrpNativeRig(NativeRig):
     """A host with a storage adapter in the port group of its VM, which has native RoCE. The VM's adapter has RoCE v2. The machine
-    beside it, which knows nothing of Paravane, has Linux's rdma_rxe."""
+    beside it, which knows nothing of Paravane, has Linux's rdma_rxe. The switch has a team of two uplinks."""
 
     ADDRESS = "10.77.0.200"  # the storage adapter's
+    TEAM = {"eth1": "h1", "eth2": "h1b"}  # uplinks, and the ports of the bridge at their other end
 
     def __init__(self):
         self.door = Door()
@@ -413,6 +414,8 @@ class SrpNativeRig(NativeRig):
         self.storage = StorageAdapters(self.hosts[0])
         try:
             self.storage.begin()
+            self.lab.ethernet.join(self.TEAM["eth2"], self.lab.hosts[0].space, "eth2")
+            self.hosts[0].cli("vds", "uplink", "lan", *self.TEAM)
             self.up(*LAYER)
             self.hosts[0].cli("infiniband", "vmhba", "set", "vmhba32", "--port-group", "native", "--ipv4", f"{self.ADDRESS}/24")
         except BaseException:
@@ -421,6 +424,11 @@ class SrpNativeRig(NativeRig):
 
     def give_door(self, host):
         host.settings = self.door.config
+        host.uplinks = list(self.TEAM)
+
+    def carrier(self):
+        """The uplink that carries the frames."""
+        return self.storage.json("vds", "list")[0]["active"]
 
     def close(self):
         try:

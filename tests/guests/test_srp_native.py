@@ -27,7 +27,7 @@ class SrpNative(unittest.TestCase):
         cls.rig.shell(MACHINE, serve(cls.luns[MACHINE], vm=MACHINE))
         cls.number = "0x" + cls.rig.shell(MACHINE, "cat /sys/module/ib_srpt/parameters/srpt_service_guid").strip().removeprefix("0x")
 
-        # Nothing has this address, which shows after 30 seconds (test_7).
+        # Nothing has this address, which shows after 30 seconds (test_8).
         cls.add_target("10.77.0.99", "0x1")
 
     @classmethod
@@ -98,11 +98,28 @@ class SrpNative(unittest.TestCase):
         self.target("the login", is_logged_in)
         self.write_through(MACHINE)
 
-    def test_7_an_address_that_no_machine_has_is_told(self):
+    def test_7_M4_4_5_its_path_goes_on_by_the_standby_uplink_of_a_team(self):
+        device = self.storage.device(naa(SERIALS[MACHINE]))
+        logins = "dmesg | grep -c 'Received SRP_LOGIN_REQ'"
+        before = self.rig.shell(MACHINE, logins)
+        self.assertEqual(self.rig.carrier(), "eth1")
+        fio = subprocess.Popen(["fio", "--name=verify", "--ioengine=nbd", f"--uri=nbd+unix:///{device['Device']}?socket={device['DevfsPath']}",
+                                f"--size={MIB}M", "--rw=randwrite", "--bsrange=4k-64k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1",
+                                "--verify_backlog=16", "--time_based", "--runtime=12", "--verify_state_save=0"],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(fio.kill)
+        self.rig.lab.ethernet.set_link(self.rig.TEAM["eth1"], False)
+        self.addCleanup(self.rig.lab.ethernet.set_link, self.rig.TEAM["eth1"], True)
+        wait_for("the standby", lambda: self.rig.carrier() == "eth2", PATIENCE_S)
+        said, _ = fio.communicate(timeout=PATIENCE_S)
+        self.assertEqual((fio.returncode, "err= 0" in said), (0, True), said)
+        self.assertEqual(self.rig.shell(MACHINE, logins), before, "it was logged in all the time")
+
+    def test_8_an_address_that_no_machine_has_is_told(self):
         target = self.storage.wait_target("the reason", lambda one: "10.77.0.99" in one["address"] and one["state"] == "refused")
         self.assertIn("no machine of the network answers", target["problem"])
 
-    def test_8_without_native_roce_its_address_is_refused_and_its_tap_goes(self):
+    def test_9_without_native_roce_its_address_is_refused_and_its_tap_goes(self):
         taps = self.rig.lab.hosts[0].space
         self.assertIn("pv-vmhba32.0", subprocess.run(["ip", "-n", taps, "link"], capture_output=True, text=True, check=True).stdout)
         self.host.cli("portgroup", "set", "native", "--roce", "off")
