@@ -103,8 +103,12 @@ bool Resolver::take(std::span<const std::byte> bytes, Instant now) {
   const auto frame = ipoib::read_frame(bytes);
   if (!frame || (frame->vlan && frame->vlan->number != 0)) return false;
   if (frame->destination != station_.mac && !ipoib::is_group_mac(frame->destination)) return false;
-  if (frame->type == kEtherTypeArp) return take_arp(*frame, now);
-  return frame->type == wire::roce::kEtherTypeIpv6 && take_discovery(*frame, now);
+  const bool is_arp = frame->type == kEtherTypeArp;
+  if (!is_arp && frame->type != wire::roce::kEtherTypeIpv6) return false;
+  if (is_above_rate(now)) return false;
+  const bool is_taken = is_arp ? take_arp(*frame, now) : take_discovery(*frame, now);
+  if (is_taken) ++taken_;
+  return is_taken;
 }
 
 bool Resolver::take_arp(const ipoib::EthernetFrame& frame, Instant now) {
@@ -120,14 +124,15 @@ bool Resolver::take_arp(const ipoib::EthernetFrame& frame, Instant now) {
   const bool is_known = neighbours_.contains(address);
   hear(address, arp->sender, now);
   if (!is_for_us || arp->operation != ipoib::ArpOperation::kRequest) return is_known;
-  if (!may_answer(now)) return false;
+  counters_.answered.add();
   send_arp(arp->sender, ipoib::ArpOperation::kReply, arp->sender, sender);
   return true;
 }
 
 bool Resolver::take_discovery(const ipoib::EthernetFrame& frame, Instant now) {
   if (const auto asked = read_solicitation(frame)) {
-    if (asked->target != station_.link_local || !may_answer(now)) return false;
+    if (asked->target != station_.link_local) return false;
+    counters_.answered.add();
     send_(advertisement_of(station_, *asked, frame.source));
     return true;
   }
@@ -139,17 +144,13 @@ bool Resolver::take_discovery(const ipoib::EthernetFrame& frame, Instant now) {
   return true;
 }
 
-bool Resolver::may_answer(Instant now) {
+bool Resolver::is_above_rate(Instant now) {
   if (now >= second_ + std::chrono::seconds(1)) {
     second_ = now;
-    answers_ = 0;
+    taken_ = 0;
   }
-  if (answers_ >= kMostAnswers) {
-    counters_.limited.add();
-    return false;
-  }
-  ++answers_;
-  counters_.answered.add();
+  if (taken_ < kMostFrames) return false;
+  counters_.limited.add();
   return true;
 }
 

@@ -7,8 +7,8 @@
 // answer. It has no timer: whatever sends a packet asks for its MAC address each time, and repeats
 // a packet that could not be sent.
 //
-// Frames come from strangers. Answers are bounded to kMostAnswers a second. Whatever the network
-// says of an address is believed, as every station of an Ethernet believes it.
+// Frames come from strangers. At most kMostFrames a second are taken, and so answered. Whatever the
+// network says of an address is believed, as every station of an Ethernet believes it.
 //
 // Owner thread only.
 
@@ -34,8 +34,7 @@ struct ResolverCounters {
   Counter asked{set, "neighbours_asked", "questions for the MAC address of a neighbour"};
   Counter answered{set, "neighbours_answered", "questions of neighbours answered"};
   Counter full{set, "neighbours_full", "neighbours forgotten for lack of room"};
-  Counter limited{set, "neighbours_limited",
-                  "questions of neighbours above the rate, not answered"};
+  Counter limited{set, "neighbours_limited", "frames of neighbours above the rate, not taken"};
 };
 
 class Resolver {
@@ -44,7 +43,7 @@ class Resolver {
   static constexpr Duration kGoodFor = std::chrono::seconds(30);
   static constexpr Duration kAskAgain = std::chrono::seconds(1);
   static constexpr unsigned kTries = 3;
-  static constexpr unsigned kMostAnswers = 100;  // in a second
+  static constexpr unsigned kMostFrames = 200;  // in a second
 
   explicit Resolver(const Station& station) : station_(station) {}
   Resolver(const Resolver&) = delete;
@@ -83,7 +82,7 @@ class Resolver {
   void hear(const Address& address, const MacBytes& mac, Instant now);
   bool take_arp(const ipoib::EthernetFrame& frame, Instant now);
   bool take_discovery(const ipoib::EthernetFrame& frame, Instant now);
-  bool may_answer(Instant now);
+  bool is_above_rate(Instant now);
   void send_arp(const MacBytes& to, ipoib::ArpOperation operation, const MacBytes& target,
                 std::uint32_t target_ipv4);
 
@@ -91,8 +90,8 @@ class Resolver {
   Send send_;
   std::map<Address, Neighbour> neighbours_;
   std::optional<MacBytes> rival_;
-  Instant second_{};  // in which answers are counted
-  unsigned answers_ = 0;
+  Instant second_{};  // in which frames that were taken are counted
+  unsigned taken_ = 0;
   ResolverCounters counters_;
 };
 

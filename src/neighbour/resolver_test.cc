@@ -169,9 +169,18 @@ TEST_F(ResolverTest, AFloodOfQuestionsIsAnsweredToABound) {
       arp_frame(ArpOperation::kRequest, kPeerMac, kPeerIpv4, kOwnIpv4, ipoib::kBroadcastMac);
   unsigned taken = 0;
   for (int i = 0; i < 1000; ++i) taken += resolver_.take(question, now_) ? 1U : 0U;
-  EXPECT_EQ(taken, Resolver::kMostAnswers);
-  EXPECT_EQ(resolver_.counters().limited.value(), 1000 - Resolver::kMostAnswers);
+  EXPECT_EQ(taken, Resolver::kMostFrames);
+  EXPECT_EQ(resolver_.counters().limited.value(), 1000 - Resolver::kMostFrames);
   EXPECT_TRUE(resolver_.take(question, now_ + seconds(1)));
+}
+
+// It costs as much as questions do.
+TEST_F(ResolverTest, AFloodOfAnswersIsTakenToABound) {
+  learn_peer();
+  const Bytes answer = arp_frame(ArpOperation::kReply, kPeerMac, kPeerIpv4, kOwnIpv4);
+  unsigned taken = 1;
+  for (int i = 0; i < 1000; ++i) taken += resolver_.take(answer, now_) ? 1U : 0U;
+  EXPECT_EQ(taken, Resolver::kMostFrames);
 }
 
 TEST_F(ResolverTest, NamesAnotherStationWithItsAddress) {
