@@ -3,7 +3,7 @@ import datetime
 import re
 
 from guests import Failed, wait_for
-from srp_rig import DISK, FIO, PATIENCE_S
+from srp_rig import DISK, FIO, FIO_MIB, PATIENCE_S
 
 PATH_WAIT_S = 15  # docs/srp.md: so long commands wait for a path, then they fail
 UNREACHABLE, FAILING, PATH_BACK = "storage.device.unreachable", "storage.device.failing", "storage.path.active"
@@ -74,8 +74,12 @@ class LunClient:
         self.rig.shell_of(self.vm, f"! dd if={DISK} of=/dev/null bs=4k count=1 iflag=direct 2>/tmp/why && grep -q 'Input/output error' /tmp/why")
 
     def sum(self):
-        """Of all bytes of the disk."""
-        return self.rig.shell_of(self.vm, f"dd if={DISK} bs=64k iflag=direct 2>/dev/null | sha256sum").split()[0]
+        """Of the bytes that fio has written, which are the first ones."""
+        return self.rig.shell_of(self.vm, f"dd if={DISK} bs=256k count={FIO_MIB * 4} iflag=direct 2>/dev/null | sha256sum", 2 * PATIENCE_S).split()[0]
+
+    def sum_of_ram(self):
+        """Of the same bytes, of a RAM disk of vm1."""
+        return self.rig.shell(1, f"echo 3 >/proc/sys/vm/drop_caches; head -c {FIO_MIB << 20} /dev/ram0 | sha256sum").split()[0]
 
     # ---- on its host ----
 

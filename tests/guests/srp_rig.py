@@ -249,7 +249,8 @@ SUM_OF_RAM = "echo 3 >/proc/sys/vm/drop_caches; head -c 8388608 /dev/ram0 | sha2
 DISK = "/dev/vda"
 SUM_OF_DISK = f"dd if={DISK} bs=64k count=128 iflag=direct 2>/dev/null | sha256sum"
 # Blocks of random sizes at random places, each read again soon and compared: for a number of seconds.
-FIO = (f"fio --name=verify --filename={DISK} --size=16M --rw=randwrite --bsrange=4k-128k --direct=1 --ioengine=io_uring --iodepth=8 "
+FIO_MIB = 16
+FIO = (f"fio --name=verify --filename={DISK} --size={FIO_MIB}M --rw=randwrite --bsrange=4k-128k --direct=1 --ioengine=io_uring --iodepth=8 "
        "--verify=crc32c --verify_fatal=1 --verify_backlog=32 --time_based --runtime=")
 
 

@@ -5,7 +5,7 @@ import unittest
 
 from guests import wait_for
 from srp_client import FAILING, PATH_BACK, PATH_WAIT_S, UNREACHABLE, LunClient
-from srp_rig import DISK, PATIENCE_S, Lun, SrpPowerRig, naa, serve
+from srp_rig import DISK, FIO_MIB, PATIENCE_S, Lun, SrpPowerRig, naa, serve
 
 SERIAL = "aabbccdd0011"
 
@@ -18,13 +18,13 @@ class SrpAllPathsLost(unittest.TestCase):
         cls.rig = SrpPowerRig(adapters=2)
         cls.addClassCleanup(cls.rig.close)
         cls.storage = cls.rig.storage
-        cls.rig.shell(1, serve(Lun(0, SERIAL, mib=16, file="/dev/ram0"), initiators=[cls.storage.initiator()], adapters=(1, 2)))
+        cls.rig.shell(1, serve(Lun(0, SERIAL, file="/dev/ram0"), initiators=[cls.storage.initiator()], adapters=(1, 2)))
         cls.storage.rescan()
         wait_for("two paths", lambda: len(cls.storage.paths()) == 2, PATIENCE_S)
         cls.client = LunClient(cls.rig, 2, naa(SERIAL))
 
     def check_the_bytes_are_the_targets(self):
-        self.assertEqual(self.rig.shell(1, "echo 3 >/proc/sys/vm/drop_caches; sha256sum </dev/ram0").split()[0], self.client.sum())
+        self.assertEqual(self.client.sum_of_ram(), self.client.sum())
 
     def set_ports(self, word):
         """Of the target."""
@@ -85,7 +85,7 @@ class SrpTargetsLost(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.rig = SrpPowerRig(targets=2, shared_mib=16)
+        cls.rig = SrpPowerRig(targets=2, shared_mib=FIO_MIB)
         cls.addClassCleanup(cls.rig.close)
         cls.storage = cls.rig.storage
         cls.serve(1)
