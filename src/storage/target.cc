@@ -40,6 +40,12 @@ void Target::rescan(Instant now) {
   surroundings_.wake();
 }
 
+void Target::hear(Instant now) {
+  if (login_) return;
+  login_at_ = std::min(login_at_, now);
+  surroundings_.wake();
+}
+
 void Target::set_link(bool is_up, Instant now) {
   if (std::exchange(has_link_, is_up) == is_up) return;
   if (is_up) {

@@ -1,5 +1,5 @@
 // Target is an SRP target as a vmhba knows it: it logs in, has its logical units found, and logs in
-// again kLoginPause after a login ended or was refused, for ever.
+// again kLoginPause after a login ended or was refused, or when it is heard of before, for ever.
 //
 // Owner thread only. The owner calls pump() after `wake`, and hands in what the connection manager
 // says of login()'s connection.
@@ -63,6 +63,8 @@ class Target {
   void set_link(bool is_up, Instant now);
   // Finds its units anew, or logs in at once if it is not logged in: an operator wants it.
   void rescan(Instant now);
+  // It has said that it is there: a login that waits for its next try is tried at once.
+  void hear(Instant now);
   // Finds its units anew, but not all the time, whatever it answers.
   void look_again();
   bool is_looking() const { return scan_ != nullptr || wants_scan_; }

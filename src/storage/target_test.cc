@@ -132,6 +132,28 @@ TEST_F(TargetTest, ALostLoginIsToldAndMadeAgain) {
   EXPECT_EQ(found, 2u);
 }
 
+TEST_F(TargetTest, OneThatIsHeardOfAgainIsLoggedInToAtOnce) {
+  make();
+  rig.disconnect();
+  ASSERT_TRUE(rig.settle());
+  EXPECT_EQ(target->state(), TargetState::kLost);
+  target->hear(rig.now());
+  ASSERT_TRUE(rig.settle());
+  EXPECT_EQ(target->state(), TargetState::kLoggedIn);
+  rig.pass(Target::kScanRest);
+  EXPECT_EQ(found, 2u);
+}
+
+TEST_F(TargetTest, ALoginThatIsUnderWayGoesOnWhenTheTargetIsHeardOf) {
+  rig.is_silent = true;
+  make();
+  const unsigned requests = rig.requests;
+  target->hear(rig.now());
+  ASSERT_TRUE(rig.settle());
+  EXPECT_EQ(rig.requests, requests);
+  EXPECT_NE(target->login(), nullptr);
+}
+
 TEST_F(TargetTest, ALoginThatIsLostDuringAScanGivesItsPayloadBack) {
   rig.target.hold();
   make();

@@ -215,7 +215,11 @@ bool Vmhba::add_target(const TargetAddress& address, const std::string& descript
   for (auto& [number, target] : targets_) {
     if (!target->facts().address.is_same_target(address)) continue;
     if (!description.empty()) target->describe(description);
-    if (is_named) target->set_named(true);
+    if (is_named) {
+      target->set_named(true);
+    } else {
+      target->hear(now_);
+    }
     return true;
   }
   if (!make_room(address, is_named)) {
