@@ -41,7 +41,7 @@ void Target::rescan(Instant now) {
 }
 
 void Target::hear(Instant now) {
-  if (login_) return;
+  if (login_ || !was_up_) return;
   login_at_ = std::min(login_at_, now);
   surroundings_.wake();
 }

@@ -63,7 +63,8 @@ class Target {
   void set_link(bool is_up, Instant now);
   // Finds its units anew, or logs in at once if it is not logged in: an operator wants it.
   void rescan(Instant now);
-  // It has said that it is there: a login that waits for its next try is tried at once.
+  // It has said that it is there: a login that waits for its next try is tried at once, if there
+  // has been one. A target that has refused all is not asked more often.
   void hear(Instant now);
   // Finds its units anew, but not all the time, whatever it answers.
   void look_again();

@@ -144,6 +144,14 @@ TEST_F(TargetTest, OneThatIsHeardOfAgainIsLoggedInToAtOnce) {
   EXPECT_EQ(found, 2u);
 }
 
+TEST_F(TargetTest, OneThatHasRefusedAllIsNotAskedMoreOftenWhenItIsHeardOf) {
+  rig.login_reject = 0x0001'0001;
+  make();
+  target->hear(rig.now());
+  ASSERT_TRUE(rig.settle());
+  EXPECT_EQ(rig.requests, 1u);
+}
+
 TEST_F(TargetTest, ALoginThatIsUnderWayGoesOnWhenTheTargetIsHeardOf) {
   rig.is_silent = true;
   make();
