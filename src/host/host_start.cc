@@ -425,6 +425,11 @@ model::ApiResult<void> Host::open_storage() {
                 tell_cluster();
                 if (network_->is_made()) network_->apply();
               },
+          .moved =
+              [this](const std::vector<model::AdapterName>& adapters) {
+                close_roce(adapters);
+                for (const model::AdapterName& adapter : adapters) forget_roce(adapter);
+              },
           .check_ipv4 =
               [this](const std::string& port_group) { return check_vmhba_ipv4(port_group); },
           .why_no_roce =

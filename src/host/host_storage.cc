@@ -112,8 +112,7 @@ ApiResult<void> HostStorage::load_numbers() {
   return {};
 }
 
-// What an operator has set is another adapter's: a new one gets such a number when there is no
-// other.
+// What an operator has set is another port's, whose number this one has now.
 void HostStorage::forget_settings(const std::string& name) {
   bool had = settings_.erase(name) != 0;
   if (had) forget_document(api::kVmhbaKind, name);
@@ -143,10 +142,11 @@ void HostStorage::forget_document(const std::string& kind, const std::string& na
 
 // A disk that is full is no reason to have no vmhbas.
 void HostStorage::keep_numbers() {
+  for (const std::string& name : numbers_.take_reassigned()) forget_settings(name);
   for (const auto& [name, identity] : numbers_.take_changes()) {
-    forget_settings(name);
     const auto kept = store_.put_document(api::kVmhbaNumberKind, name, {{"identity", identity}});
     if (kept) continue;
+    numbers_.keep_again(name, identity);
     log_.warn(std::chrono::steady_clock::now(), "{}: cannot save its number: {}", name,
               kept.error().message);
   }
@@ -215,13 +215,18 @@ void HostStorage::apply() {
   const auto made = config_.vmhbas();
   if (!made) return;  // the next change tells of it
   number(*made);
+  const auto before = std::exchange(told_, in_port_groups());
+  // A vmhba in another network says nothing through the port that it had.
+  std::vector<model::AdapterName> moved;
+  for (const auto& [name, info] : before) {
+    const auto now = told_.find(name);
+    if (now == told_.end() || now->second != info) moved.push_back(name);
+  }
+  if (!moved.empty() && config_.moved) config_.moved(moved);
   worker_.post([this, orders = orders()] {
     if (storage_) storage_->apply(orders);
   });
-  if (auto now = in_port_groups(); now != told_) {
-    told_ = std::move(now);
-    if (config_.changed) config_.changed();
-  }
+  if (told_ != before && config_.changed) config_.changed();
 }
 
 std::map<model::AdapterName, inventory::AdapterInfo> HostStorage::in_port_groups() const {
@@ -281,7 +286,7 @@ ApiResult<std::vector<model::Vmhba>> HostStorage::list_vmhbas() {
       vmhba.counters = of->counters;
       if (vmhba.problem.empty()) vmhba.problem = of->problem;
     }
-    if (vmhba.problem.empty()) vmhba.problem = ipv4_problem(name);
+    if (vmhba.problem.empty()) vmhba.problem = ethernet_problem(name);
     vmhba.targets = static_cast<std::uint32_t>(
         std::ranges::count_if(reported->targets, [&](const model::SrpTargetStatus& target) {
           return target.target.vmhba == name && target.state == model::TargetState::kLoggedIn;
@@ -329,14 +334,15 @@ ApiResult<void> HostStorage::check_ipv4(const std::string& name,
   return {};
 }
 
-std::string HostStorage::ipv4_problem(const std::string& name) const {
-  const auto setting = settings_.find(name);
-  if (setting == settings_.end() || setting->second.ipv4.empty()) return {};
+std::string HostStorage::ethernet_problem(const std::string& name) const {
   const model::AdapterName adapter{.vm = name, .number = 0};
   const auto info = told_.find(adapter);
   if (info == told_.end()) return {};
-  const std::string why = config_.why_no_roce(adapter, info->second);
-  return why.empty() ? why : fmt::format("targets that are no VMs are not reached: {}", why);
+  // Without an address, RoCE may be off.
+  const bool is_wanted =
+      !settings_.at(name).ipv4.empty() || config_.check_ipv4(info->second.port_group);
+  const std::string why = is_wanted ? config_.why_no_roce(adapter, info->second) : std::string();
+  return why.empty() ? why : fmt::format("targets on an Ethernet are not reached: {}", why);
 }
 
 ApiResult<void> HostStorage::rescan(const std::optional<std::string>& vmhba) {

@@ -43,7 +43,9 @@ struct HostStorageConfig {
   std::function<std::map<std::string, std::string>()> luns_of_vms{};
   std::function<void(model::Event)> tell{};
   std::function<void()> changed{};  // in_port_groups()
-  // Whether a vmhba in the port group can have an IPv4 address. Errors: kInvalidRequest.
+  // These vmhbas leave the port group that they were in: their RoCE ports are to be closed.
+  std::function<void(const std::vector<model::AdapterName>&)> moved{};
+  // Whether a vmhba in the port group can have an IPv4 address. Errors: kNotFound, kInvalidRequest.
   std::function<model::ApiResult<void>(const std::string& port_group)> check_ipv4{};
   // Why a vmhba in a port group reaches no native endpoints; empty: it does.
   std::function<std::string(const model::AdapterName& adapter, const inventory::AdapterInfo& info)>
@@ -99,8 +101,8 @@ class HostStorage final : public model::StorageManagement {
   std::unexpected<model::ApiError> no_such_vmhba(const std::string& name) const;
   model::ApiResult<void> check_ipv4(const std::string& name,
                                     const model::VmhbaSetting& setting) const;
-  // What is in the way of its IPv4 address; empty: nothing, or it has none.
-  std::string ipv4_problem(const std::string& name) const;
+  // Why it reaches no targets on an Ethernet though it is to; empty: it does.
+  std::string ethernet_problem(const std::string& name) const;
 
   const HostStorageConfig config_;
   store::Store& store_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/storage_json.h"
 #include "testing/temp_dir.h"
 
 namespace paravane::host {
@@ -47,6 +48,12 @@ class HostStorageTest : public testing::Test {
             .luns_of_vms = [] { return std::map<std::string, std::string>(); },
             .tell = [](const model::Event&) {},
             .changed = [this] { ++changes_; },
+            .moved =
+                [this](const std::vector<model::AdapterName>& adapters) {
+                  for (const model::AdapterName& adapter : adapters) {
+                    moved_.push_back(to_string(adapter));
+                  }
+                },
             .check_ipv4 = [this](const std::string& group) -> model::ApiResult<void> {
               if (group != "off") return {};
               return model::refuse(ApiErrorCode::kInvalidRequest, "RoCE is off there");
@@ -83,6 +90,7 @@ class HostStorageTest : public testing::Test {
   std::set<std::string> groups_{"storage", "off"};
   std::string why_no_roce_;
   int changes_ = 0;
+  std::vector<std::string> moved_;
   std::unique_ptr<worker::Worker> worker_;
   std::unique_ptr<worker::PortTable> ports_;
   std::unique_ptr<store::Store> store_;
@@ -114,8 +122,10 @@ TEST_F(HostStorageTest, APortGroupMakesAPlaceThatTheSwitchesHearOf) {
   EXPECT_EQ(changes_, 1);
   storage_->apply();
   EXPECT_EQ(changes_, 1) << "nothing of it has changed";
+  EXPECT_THAT(moved_, IsEmpty());
   ASSERT_TRUE(storage_->set_vmhba("vmhba32", {}));
   EXPECT_EQ(changes_, 2);
+  EXPECT_THAT(moved_, ElementsAre("vmhba32"));
 }
 
 TEST_F(HostStorageTest, AnAddressNeedsAPortGroupWithRoceAndIsOneAdaptersAlone) {
@@ -132,7 +142,7 @@ TEST_F(HostStorageTest, AnAddressNeedsAPortGroupWithRoceAndIsOneAdaptersAlone) {
   EXPECT_THAT(twice.error().message, HasSubstr("vmhba32"));
   EXPECT_TRUE(storage_->set_vmhba("vmhba33", {.port_group = "storage", .ipv4 = "10.0.0.8/24"}));
   why_no_roce_ = "its tap is gone";
-  EXPECT_THAT(vmhba().problem, HasSubstr("targets that are no VMs are not reached: its tap"));
+  EXPECT_THAT(vmhba().problem, HasSubstr("targets on an Ethernet are not reached: its tap"));
 }
 
 TEST_F(HostStorageTest, NamesAsManyTargetsAsTheModuleAllows) {
@@ -145,6 +155,17 @@ TEST_F(HostStorageTest, NamesAsManyTargetsAsTheModuleAllows) {
   EXPECT_THAT(third.error().remedy, HasSubstr("max_srp_targets"));
   ASSERT_TRUE(storage_->remove_srp_target("vmhba32", 0, false));
   EXPECT_TRUE(storage_->add_srp_target(target(3)));
+}
+
+TEST_F(HostStorageTest, ANumberThatIsLostCostsNoSettings) {
+  ASSERT_TRUE(storage_->set_vmhba("vmhba32", {.port_group = "storage"}));
+  ASSERT_TRUE(storage_->add_srp_target(target(1)));
+  ASSERT_TRUE(store_->erase_document(api::kVmhbaNumberKind, "vmhba32"));
+  end();
+  begin();
+  EXPECT_EQ(vmhba().name, "vmhba32");
+  EXPECT_EQ(vmhba().setting.port_group, "storage");
+  EXPECT_EQ(storage_->list_srp_targets()->size(), 1u);
 }
 
 // All numbers have been given, and a port is gone for good: its number goes to a new one.

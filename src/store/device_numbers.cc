@@ -28,6 +28,7 @@ std::vector<std::string> DeviceNumbers::name(const std::vector<std::string>& ide
     if (!number) {
       number = choose(identities);
       if (number) {
+        if (identities_.contains(*number)) reassigned_.insert(name_of(*number));
         identities_[*number] = identity;
         changes_[name_of(*number)] = identity;
       }
@@ -39,6 +40,10 @@ std::vector<std::string> DeviceNumbers::name(const std::vector<std::string>& ide
 
 std::map<std::string, std::string> DeviceNumbers::take_changes() {
   return std::exchange(changes_, {});
+}
+
+std::set<std::string> DeviceNumbers::take_reassigned() {
+  return std::exchange(reassigned_, {});
 }
 
 std::set<unsigned> DeviceNumbers::given() const {

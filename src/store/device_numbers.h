@@ -39,6 +39,13 @@ class DeviceNumbers {
   // Names that were assigned since the last call, each with the identity of its device.
   std::map<std::string, std::string> take_changes();
 
+  // Those of them whose number was another device's before, since the last call.
+  std::set<std::string> take_reassigned();
+  // A name that was assigned could not be stored: take_changes() gives it again.
+  void keep_again(const std::string& name, const std::string& identity) {
+    changes_.emplace(name, identity);
+  }
+
   // All numbers that a device has or had.
   std::set<unsigned> given() const;
 
@@ -52,6 +59,7 @@ class DeviceNumbers {
   DeviceRange range_;
   std::map<unsigned, std::string> identities_;
   std::map<std::string, std::string> changes_;
+  std::set<std::string> reassigned_;
 };
 
 }  // namespace paravane::store
