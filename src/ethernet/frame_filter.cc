@@ -2,6 +2,8 @@
 
 #include <linux/pkt_cls.h>
 
+#include <algorithm>
+
 namespace paravane::ethernet {
 namespace {
 
@@ -17,10 +19,16 @@ constexpr sock_filter step(std::uint16_t code, std::uint32_t operand, std::uint8
 constexpr std::uint16_t kJumpIfEqual = BPF_JMP | BPF_JEQ | BPF_K;
 constexpr std::uint16_t kAnd = BPF_ALU | BPF_AND | BPF_K;
 constexpr std::uint16_t kReturn = BPF_RET | BPF_K;
+constexpr std::uint32_t kAncillary = static_cast<std::uint32_t>(SKF_AD_OFF);
+
+constexpr std::uint32_t bytes_of(std::uint16_t size) {
+  return size == BPF_W ? 4 : size == BPF_H ? 2 : 1;
+}
 
 }  // namespace
 
 void FrameFilter::load(std::uint16_t size, std::uint32_t offset) {
+  if (offset < kAncillary) end_ = std::max(end_, offset + bytes_of(size));
   code_.push_back(step(static_cast<std::uint16_t>(BPF_LD | BPF_ABS | size), offset));
 }
 
@@ -83,6 +91,12 @@ std::vector<sock_filter> FrameFilter::drop_all_but(std::span<const FrameFilter> 
   std::vector<sock_filter> all;
   for (const FrameFilter& filter : filters) {
     const std::vector<sock_filter> one = filter.program();
+    // A look beyond the end of a frame would end all of the program with 0, which lets it pass.
+    all.push_back(step(BPF_LD | BPF_W | BPF_LEN, 0));
+    all.push_back({.code = BPF_JMP | BPF_JGE | BPF_K,
+                   .jt = 0,
+                   .jf = static_cast<std::uint8_t>(one.size() - 1),
+                   .k = filter.end_});
     // Where its last step would say that the frame is another, the next filter looks.
     all.insert(all.end(), one.begin(), one.end() - 1);
   }

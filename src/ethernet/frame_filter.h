@@ -45,6 +45,7 @@ class FrameFilter {
   void require(std::uint32_t value);
 
   std::vector<sock_filter> code_;
+  std::uint32_t end_ = 0;            // of the last byte that is looked at
   std::vector<std::size_t> checks_;  // instructions that go to the end if their condition fails
 };
 

@@ -31,7 +31,11 @@ constexpr std::uint32_t kIcmpOverIpv6 = kNetwork + 40;
 
 constexpr std::uint8_t kSolicitation = 135;  // of neighbours, in ICMPv6
 constexpr std::uint8_t kAdvertisement = 136;
-constexpr std::uint8_t kOnLinkHops = 255;  // no router has passed it on
+constexpr std::uint8_t kOnLinkHops = 255;      // no router has passed it on
+constexpr std::uint16_t kNeighbourBytes = 32;  // of a message with one option of 8 bytes
+constexpr std::uint32_t kOptionOfNeighbour = kIcmpOverIpv6 + 24;
+constexpr std::uint16_t kSourceMacOption = 0x0101;  // type and length
+constexpr std::uint16_t kTargetMacOption = 0x0201;
 
 FrameFilter add_ipv4(FrameFilter filter) {
   filter.half_is(kType, ETH_P_IP).byte_is(kNetwork, 0x45);  // five words long: no options
@@ -133,6 +137,13 @@ FrameFilter add_neighbour(FrameFilter filter, std::uint8_t kind) {
   return filter.byte_is(kIcmpOverIpv6, kind);
 }
 
+// The same, with the MAC address that the engine tells of, in the one option that it writes.
+FrameFilter add_own_neighbour(FrameFilter filter, std::uint8_t kind, const MacBytes& mac) {
+  const std::uint16_t option = kind == kSolicitation ? kSourceMacOption : kTargetMacOption;
+  filter.half_is(kNetwork + 4, kNeighbourBytes).half_is(kOptionOfNeighbour, option);
+  return add_neighbour(filter, kind).mac_is(kOptionOfNeighbour + 2, mac);
+}
+
 TrafficRule drop_all_but(std::span<const FrameFilter> filters) {
   TrafficRule rule = drop_all(kDrops, 1);
   rule.program = FrameFilter::drop_all_but(filters);
@@ -147,8 +158,8 @@ TrafficRule rules_of_service(const MacBytes& mac) {
                            add_ipv6(own),
                            add_v1(own),
                            add_arp(own).mac_is(kArpSender, mac),
-                           add_neighbour(own, kSolicitation),
-                           add_neighbour(own, kAdvertisement)};
+                           add_own_neighbour(own, kSolicitation, mac),
+                           add_own_neighbour(own, kAdvertisement, mac)};
   return drop_all_but(filters);
 }
 

@@ -46,8 +46,8 @@ std::vector<TrafficRule> rules_of_port(const MacBytes& mac, int guest_tap);
 
 // Of the port of a service's adapter, which is on a bridge itself (service_port.h). For frames that
 // it receives, which are those that the engine writes: RoCE as above, ARP, and solicitations and
-// advertisements of IPv6's neighbours, all without a tag and from the adapter's MAC address, pass.
-// All else is dropped.
+// advertisements of IPv6's neighbours, all without a tag, from the adapter's MAC address and
+// telling of no other, pass. All else is dropped, also what ends before it can be looked at.
 TrafficRule rules_of_service(const MacBytes& mac);
 // For frames that it sends, which are those to the engine: the same, to the adapter's MAC address
 // or a group, but RoCE v1 to a group, pass.

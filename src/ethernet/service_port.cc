@@ -9,7 +9,6 @@
 
 #include "ethernet/link_upkeep.h"
 #include "ethernet/links.h"
-#include "ethernet/roce_port.h"
 #include "ethernet/roce_rules.h"
 #include "ethernet/traffic_rules.h"
 
@@ -20,17 +19,14 @@ constexpr std::uint32_t kWaitingFrames = 8192;  // as a RoCE port has
 constexpr UpkeepAct kLengthen{"its queue has another length", "set the length of its queue",
                               "the length of its queue was wrong and was corrected"};
 
-bool is_service_tap(const Link& link, const std::string& mark) {
-  return link.kind == "tun" && link.mark.starts_with(mark) && !link.mark.ends_with(kRocePortEnd);
-}
-
 // Errors: kNotFound, kBadState, kIo.
-Result<Link> find_tap(Links& links, const std::string& mark, const std::string& name) {
+Result<Link> find_tap(Links& links, const std::string& mark, const WantedServicePort& wanted) {
+  const std::string& name = wanted.tap;
   auto all = links.list();
   if (!all) return std::unexpected(all.error());
   const auto found = std::ranges::find(*all, name, &Link::name);
   if (found == all->end()) return fail(Errc::kNotFound, name + ": no such interface");
-  if (!is_service_tap(*found, mark)) {
+  if (found->kind != "tun" || found->mark != mark + wanted.label) {
     return fail(Errc::kBadState, fmt::format("{}: {}", name, kForeignLink));
   }
   return std::move(*found);
@@ -46,7 +42,7 @@ Result<MadeServicePort> ensure_service_port(const std::string& mark,
   if (!rules) return std::unexpected(rules.error());
   MadeServicePort made;
   made.about.names.insert(wanted.tap);
-  const auto tap = find_tap(*links, mark, wanted.tap);
+  const auto tap = find_tap(*links, mark, wanted);
   if (!tap) {
     if (tap.error().code == Errc::kIo) return std::unexpected(tap.error());
     made.problems.push_back({.link = wanted.tap, .text = tap.error().message});
@@ -64,13 +60,13 @@ Result<MadeServicePort> ensure_service_port(const std::string& mark,
   return made;
 }
 
-Result<OpenTap> open_service_port(const std::string& mark, const std::string& tap) {
+Result<OpenTap> open_service_port(const std::string& mark, const WantedServicePort& wanted) {
   auto links = Links::open();
   if (!links) return std::unexpected(links.error());
-  if (const auto found = find_tap(*links, mark, tap); !found) {
+  if (const auto found = find_tap(*links, mark, wanted); !found) {
     return std::unexpected(found.error());
   }
-  return open_offload_tap(tap);
+  return open_offload_tap(wanted.tap);
 }
 
 }  // namespace paravane::ethernet

@@ -41,12 +41,28 @@ constexpr std::uint16_t kEndUdp = 4791;
 constexpr std::uint8_t kSolicitation = 135;
 constexpr std::uint8_t kAdvertisement = 136;
 
+WantedServicePort kWanted() {
+  return {.tap = kTap, .label = "vmhba32", .mac = kMac};
+}
+
 // With a hop limit that no router leaves.
 Frame neighbour_frame(const MacBytes& to, const MacBytes& from, std::uint8_t kind,
                       std::uint8_t hops = 255) {
   Frame frame = ipv6_frame(to, from, 0, 58);
   frame[14 + 7] = hops;
   frame[14 + 40] = kind;
+  return frame;
+}
+
+// As long as a resolver writes it, with one option that tells of a MAC address.
+Frame told_neighbour(const MacBytes& to, const MacBytes& from, std::uint8_t kind,
+                     const MacBytes& told) {
+  Frame frame = neighbour_frame(to, from, kind);
+  frame.resize(14 + 40 + 32);
+  frame[14 + 5] = 32;
+  frame[14 + 64] = kind == kSolicitation ? 1 : 2;
+  frame[14 + 65] = 1;
+  std::ranges::copy(told, frame.begin() + 14 + 66);
   return frame;
 }
 
@@ -74,13 +90,13 @@ class ServicePortTest : public testing::Test {
     ASSERT_TRUE(network_.ip(fmt::format("link set {} up master br alias {}vmhba32", kTap, kMark)));
   }
   MadeServicePort ensure() {
-    auto made = ensure_service_port(kMark, {.tap = kTap, .mac = kMac});
+    auto made = ensure_service_port(kMark, kWanted());
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : MadeServicePort{};
   }
   void open() {
     ASSERT_THAT(ensure().problems, IsEmpty());
-    auto port = open_service_port(kMark, kTap);
+    auto port = open_service_port(kMark, kWanted());
     ASSERT_TRUE(port) << port.error().message;
     header_ = port->header_bytes;
     port_.emplace(std::move(port->tap), header_);
@@ -165,15 +181,18 @@ TEST_F(ServicePortTest, TheEngineSpeaksRoceAndOfAddressesAndWithNoOthersAddress)
       ipv6_frame(kBroadcast, kMac, 4791),
       roce_v1_frame(kBroadcast, kMac),
       arp_frame(kBroadcast, kMac),
-      neighbour_frame(kBroadcast, kMac, kSolicitation),
-      neighbour_frame(kBroadcast, kMac, kAdvertisement),
+      told_neighbour(kBroadcast, kMac, kSolicitation, kMac),
+      told_neighbour(kBroadcast, kMac, kAdvertisement, kMac),
   };
   Frame forged = arp_frame(kBroadcast, kMac);
   forged[14 + 8 + 5] ^= 1;  // the sender that it tells of
   const std::vector<Frame> others = {
       forged,
       arp_frame(kBroadcast, kOther),
-      neighbour_frame(kBroadcast, kOther, kAdvertisement),
+      told_neighbour(kBroadcast, kOther, kAdvertisement, kMac),
+      told_neighbour(kBroadcast, kMac, kAdvertisement, kOther),
+      told_neighbour(kBroadcast, kMac, kSolicitation, kOther),
+      neighbour_frame(kBroadcast, kMac, kAdvertisement),
       neighbour_frame(kBroadcast, kMac, 134),
       neighbour_frame(kBroadcast, kMac, kAdvertisement, 64),
       ipv4_frame(kBroadcast, kOther, {}),
@@ -185,6 +204,24 @@ TEST_F(ServicePortTest, TheEngineSpeaksRoceAndOfAddressesAndWithNoOthersAddress)
   for (const Frame& frame : others) EXPECT_TRUE(port_->write(frame));
   for (const Frame& frame : wanted) EXPECT_TRUE(port_->write(frame));
   EXPECT_EQ(texts_of(at_far()), texts_of(wanted));
+}
+
+// Nothing pads what the engine writes.
+TEST_F(ServicePortTest, FramesThatEndTooEarlyAreDropped) {
+  open();
+  for (const Frame& whole :
+       {ipv4_frame(kBroadcast, kMac, {}), ipv6_frame(kBroadcast, kMac, 4791),
+        arp_frame(kBroadcast, kMac), told_neighbour(kBroadcast, kMac, kAdvertisement, kMac)}) {
+    const std::size_t looked_at = whole[12] == 0x08 && whole[13] == 0x06 ? 28
+                                  : whole[12] == 0x08                    ? 38
+                                  : whole[14 + 6] == 17                  ? 58
+                                                                         : 86;
+    for (const std::size_t length : {std::size_t{14}, looked_at - 1}) {
+      EXPECT_TRUE(
+          port_->write(Frame(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length))));
+    }
+  }
+  EXPECT_THAT(texts_of(at_far()), IsEmpty());
 }
 
 TEST_F(ServicePortTest, KeepsItsRulesAndTouchesNothingElse) {
@@ -205,7 +242,7 @@ TEST_F(ServicePortTest, TakesNoInterfaceOfOthers) {
   const MadeServicePort made = ensure();
   ASSERT_EQ(made.problems.size(), 1u);
   EXPECT_THAT(made.problems[0].text, HasSubstr("did not create"));
-  EXPECT_FALSE(open_service_port(kMark, kTap));
+  EXPECT_FALSE(open_service_port(kMark, kWanted()));
   ASSERT_TRUE(network_.ip(fmt::format("link del {}", kTap)));
   EXPECT_THAT(ensure().problems.at(0).text, HasSubstr("no such interface"));
 }

@@ -8,6 +8,7 @@
 
 #include "ethernet/roce_port.h"
 #include "ethernet/service_port.h"
+#include "model/adapter_name.h"
 #include "model/interface_name.h"
 
 namespace paravane::keeper {
@@ -16,6 +17,12 @@ namespace {
 void complain(const privsep::SwitchPlan::RocePort& port, std::string problem,
               privsep::SwitchReport& report) {
   report.taps.push_back({.vm = port.vm, .adapter = port.adapter, .problem = std::move(problem)});
+}
+
+ethernet::WantedServicePort service_port_of(const privsep::SwitchPlan::RocePort& port) {
+  return {.tap = model::tap_name(port.vm, port.adapter),
+          .label = to_string(model::AdapterName{port.vm, port.adapter}),
+          .mac = port.mac};
 }
 
 // What another program had changed.
@@ -91,7 +98,7 @@ void RocePorts::make_service(const privsep::SwitchPlan::RocePort& port,
                              const privsep::SwitchPlan::Switch& vds, privsep::SwitchReport& report,
                              ethernet::LinkFilter& about) {
   const std::string name = model::tap_name(port.vm, port.adapter);
-  const auto made = ethernet::ensure_service_port(mark_, {.tap = name, .mac = port.mac});
+  const auto made = ethernet::ensure_service_port(mark_, service_port_of(port));
   if (!made) return complain(port, fmt::format("{}: {}", name, made.error().message), report);
   for (const ethernet::LinkProblem& problem : made->problems) {
     complain(port, fmt::format("{}: {}", problem.link, problem.text), report);
@@ -116,7 +123,7 @@ void RocePorts::open(const privsep::SwitchPlan::RocePort& port, const std::strin
   const Adapter adapter{port.vm, port.adapter};
   const auto known = given_.find(adapter);
   if (known != given_.end() && known->second == given) return;
-  auto opened = port.adapter == 0 ? ethernet::open_service_port(mark_, name)
+  auto opened = port.adapter == 0 ? ethernet::open_service_port(mark_, service_port_of(port))
                                   : ethernet::open_roce_port(mark_, name);
   if (!opened) return complain(port, fmt::format("{}: {}", name, opened.error().message), report);
   given_[adapter] = given;
