@@ -50,7 +50,8 @@ class Network {
     const bool is_taken = resolver_.take(bytes, now_);
     require(has_way_ || !is_taken);
     require(resolver_.counters().answered.value() <= before + 1);
-    require(!resolver_.rival() || ipoib::is_station_mac(*resolver_.rival()));
+    const auto rival = resolver_.rival(now_);
+    require(!rival || ipoib::is_station_mac(*rival));
   }
   void ask() {
     Address address =

@@ -118,6 +118,7 @@ bool Resolver::take_arp(const ipoib::EthernetFrame& frame, Instant now) {
   const bool is_for_us = number_of(arp->target_ipv4) == station_.ipv4->address;
   if (sender == station_.ipv4->address) {
     rival_ = arp->sender;
+    rival_heard_ = now;
     return true;
   }
   const Address address = address_of(sender);

@@ -4,8 +4,8 @@
 //
 // It remembers only what it has asked for, kMostNeighbours at most. What it knows is good for
 // kGoodFor; then it asks again, and goes on with what it knows until kTries questions had no
-// answer. It has no timer: whatever sends a packet asks for its MAC address each time, and repeats
-// a packet that could not be sent.
+// answer. It has no timer: whatever sends a datagram or makes a connection asks for the MAC address
+// each time, and tries again what could not be sent. A connection keeps the one that it began with.
 //
 // Frames come from strangers. At most kMostFrames a second are taken, and so answered. Whatever the
 // network says of an address is believed, as every station of an Ethernet believes it.
@@ -43,6 +43,7 @@ class Resolver {
   static constexpr Duration kGoodFor = std::chrono::seconds(30);
   static constexpr Duration kAskAgain = std::chrono::seconds(1);
   static constexpr unsigned kTries = 3;
+  static constexpr Duration kRivalFor = std::chrono::minutes(5);
   static constexpr unsigned kMostFrames = 200;  // in a second
 
   explicit Resolver(const Station& station) : station_(station) {}
@@ -52,7 +53,7 @@ class Resolver {
   const Station& station() const { return station_; }
 
   // Sends a frame, or drops it. From now on there is a way to the network, which is told of our
-  // addresses; empty: there is none any more, and all is forgotten.
+  // IPv4 address; empty: the way is gone, and all is forgotten.
   using Send = std::function<void(std::span<const std::byte> frame)>;
   void use(Send send);
 
@@ -63,9 +64,11 @@ class Resolver {
   // True: the frame was for us. False: it is another's, or above the rate.
   bool take(std::span<const std::byte> frame, Instant now);
 
-  // The MAC address of another station that has our IPv4 address, too; nullopt: none was heard
-  // since the last use().
-  const std::optional<MacBytes>& rival() const { return rival_; }
+  // The MAC address of another station that has our IPv4 address, too; nullopt: none was heard for
+  // kRivalFor.
+  std::optional<MacBytes> rival(Instant now) const {
+    return rival_ && now < rival_heard_ + kRivalFor ? rival_ : std::nullopt;
+  }
   const ResolverCounters& counters() const { return counters_; }
 
  private:
@@ -90,6 +93,7 @@ class Resolver {
   Send send_;
   std::map<Address, Neighbour> neighbours_;
   std::optional<MacBytes> rival_;
+  Instant rival_heard_{};
   Instant second_{};  // in which frames that were taken are counted
   unsigned taken_ = 0;
   ResolverCounters counters_;

@@ -184,12 +184,23 @@ TEST_F(ResolverTest, AFloodOfAnswersIsTakenToABound) {
 }
 
 TEST_F(ResolverTest, NamesAnotherStationWithItsAddress) {
-  EXPECT_FALSE(resolver_.rival());
+  EXPECT_FALSE(resolver_.rival(now_));
   resolver_.take(
       arp_frame(ArpOperation::kReply, kOtherMac, kOwnIpv4, kPeerIpv4, ipoib::kBroadcastMac), now_);
-  EXPECT_EQ(resolver_.rival(), kOtherMac);
+  EXPECT_EQ(resolver_.rival(now_), kOtherMac);
+  EXPECT_FALSE(resolver_.rival(now_ + Resolver::kRivalFor)) << "it has another since";
   connect();
-  EXPECT_FALSE(resolver_.rival());
+  EXPECT_FALSE(resolver_.rival(now_));
+}
+
+// A station looks whether our address is free (RFC 5227, 2.1.1).
+TEST_F(ResolverTest, DefendsItsAddressAgainstAProbe) {
+  sent_.clear();
+  EXPECT_TRUE(resolver_.take(
+      arp_frame(ArpOperation::kRequest, kOtherMac, {}, kOwnIpv4, ipoib::kBroadcastMac), now_));
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(last_arp().sender_ipv4, kOwnIpv4);
+  EXPECT_FALSE(resolver_.rival(now_));
 }
 
 TEST_F(ResolverTest, WithoutAWayToTheNetworkItKnowsAndAnswersNothing) {

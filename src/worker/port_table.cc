@@ -284,9 +284,15 @@ Result<PortTable::ServicePlace> PortTable::join_service(const model::AdapterName
 
 void PortTable::attach_service(verbs::Adapter& adapter, neighbour::Resolver* resolver) {
   local_.attach(adapter);
+  Undo leave_local([&] { local_.detach(adapter); });
   tcp_.attach(adapter);
+  Undo leave_tcp([&] { tcp_.detach(adapter); });
   trunks_.transport().attach(adapter);
+  Undo leave_trunks([&] { trunks_.transport().detach(adapter); });
   services_.attach(adapter, resolver);
+  leave_trunks.keep();
+  leave_tcp.keep();
+  leave_local.keep();
 }
 
 void PortTable::detach_service(verbs::Adapter& adapter) {

@@ -1,7 +1,7 @@
 // ServiceDoor is the RoCE port of an adapter of a host service. No guest's kernel is behind it, so
 // beside RoCE, frames by which stations find each other's MAC addresses come and go through it:
-// these are the resolver's. A frame that neither wants is the RoCE transport's to count, so that a
-// flood of them costs the port its right to be read.
+// these are the resolver's. A frame that the resolver does not take is the RoCE transport's to
+// count, so that a flood costs the port its right to be read.
 //
 // Owner thread only.
 
@@ -39,22 +39,19 @@ class ServiceDoor final : public transport_roce::FrameDoor {
 
   // ---- FrameDoor ----
   std::optional<Received> receive() override {
-    for (int aside = 0; aside < kMostAside; ++aside) {
+    for (;;) {  // the resolver takes a bounded number in a second
       const auto received = tap_->receive();
       const bool is_packet = received && received->segment_bytes == 0;
       if (!is_packet || resolver_ == nullptr || !resolver_->take(received->bytes, clock_.now)) {
         return received;
       }
     }
-    return std::nullopt;  // the port is read again soon
   }
   bool send(const wire::roce::SuperframeWriter::Whole& whole) override { return tap_->send(whole); }
   std::uint32_t mtu() const override { return tap_->mtu(); }
   std::size_t most_packets() const override { return tap_->most_packets(); }
 
  private:
-  static constexpr int kMostAside = 16;  // frames of the resolver's in one call
-
   const std::unique_ptr<transport_roce::TapDoor> tap_;
   const TurnClock& clock_;
   neighbour::Resolver* resolver_ = nullptr;

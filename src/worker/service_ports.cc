@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/undo.h"
+
 namespace paravane::worker {
 
 bool ServicePorts::has(const model::AdapterName& name) const {
@@ -48,11 +50,13 @@ void ServicePorts::detach(verbs::Adapter& adapter) {
 Status ServicePorts::open(const model::AdapterName& name,
                           std::unique_ptr<transport_roce::TapDoor> tap) {
   close(name);
-  auto door = std::make_unique<ServiceDoor>(std::move(tap), network_.clock);
+  const auto door =
+      doors_.emplace(name, std::make_unique<ServiceDoor>(std::move(tap), network_.clock)).first;
+  Undo forget([&] { doors_.erase(door); });
   if (Place* place = find(name); place != nullptr && place->adapter != nullptr) {
-    if (Status connected = connect(*place, *door); !connected) return connected;
+    if (Status connected = connect(*place, *door->second); !connected) return connected;
   }
-  doors_.emplace(name, std::move(door));
+  forget.keep();
   return {};
 }
 
@@ -72,9 +76,11 @@ Status ServicePorts::connect(Place& place, ServiceDoor& door) {
     if (on_lost_) on_lost_(name);
   });
   if (!watched) return watched;
+  Undo leave([&] { disconnect(place, door); });
   network_.roce.attach(*place.adapter, place.resolver->station().mac, door);
   network_.directory.set_native(place.adapter->id(), &network_.roce);
   door.use(place.resolver);
+  leave.keep();
   return {};
 }
 
