@@ -41,11 +41,16 @@ Result<std::unique_ptr<ServiceAdapter>> ServiceAdapter::make(
   made->local_key_ = domain->local_key;
   Status bound = made->adapter_->bind_gid(kVersion2, gids.own, verbs::GidType::kRoceV2);
   if (bound) bound = made->adapter_->bind_gid(kVersion1, gids.own, verbs::GidType::kRoceV1);
-  if (bound && gids.ipv4) {
-    bound = made->adapter_->bind_gid(kIpv4, *gids.ipv4, verbs::GidType::kRoceV2);
-  }
   if (!bound) return std::unexpected(bound.error());
+  static_cast<void>(made->bind_ipv4());
   return made;
+}
+
+Status ServiceAdapter::bind_ipv4() {
+  if (!gids_.ipv4 || has_ipv4_) return {};
+  Status bound = adapter_->bind_gid(kIpv4, *gids_.ipv4, verbs::GidType::kRoceV2);
+  has_ipv4_ = bound.has_value();
+  return bound;
 }
 
 const verbs::Gid& ServiceAdapter::gid_towards(const verbs::Gid& peer) const {
@@ -66,7 +71,7 @@ std::optional<ServiceAdapter::Way> ServiceAdapter::way_to(const verbs::Gid& peer
 }
 
 std::uint8_t ServiceAdapter::gid_index(const verbs::Gid& peer) const {
-  if (gids_.ipv4 && verbs::is_ipv4_mapped(peer)) return kIpv4;
+  if (has_ipv4_ && verbs::is_ipv4_mapped(peer)) return kIpv4;
   const bool is_version1 =
       !fabric_->find(peer, verbs::GidType::kRoceV2) && fabric_->find(peer, verbs::GidType::kRoceV1);
   return is_version1 ? kVersion1 : kVersion2;

@@ -50,8 +50,9 @@ class ServiceAdapter {
     std::optional<verbs::Gid> ipv4{};  // of RoCE v2, for peers that have IPv4 addresses
   };
 
+  // Goes on without the IPv4 address if another adapter owns it: bind_ipv4() tries it again.
   // `memory` and `timers` outlive it. Errors: as ServiceMemory::show_in(), Adapter::create_pd(),
-  // Adapter::bind_gid() (another adapter owns the GID).
+  // Adapter::bind_gid() (another adapter owns the link-local GID).
   static Result<std::unique_ptr<ServiceAdapter>> make(verbs::AdapterId id, const Limits& limits,
                                                       ServiceMemory& memory, TimerQueue& timers,
                                                       std::unique_ptr<verbs::FabricPort> fabric,
@@ -63,6 +64,8 @@ class ServiceAdapter {
   ServiceMemory& memory() { return memory_; }
   verbs::PdNumber pd() const { return pd_; }
   const verbs::Gid& gid() const { return gids_.own; }
+  // Errors: kBadState (another adapter owns it; the text names it).
+  Status bind_ipv4();
   // Its GID towards a peer.
   const verbs::Gid& gid_towards(const verbs::Gid& peer) const;
   struct Way {
@@ -117,6 +120,7 @@ class ServiceAdapter {
 
   ServiceMemory& memory_;
   const Gids gids_;
+  bool has_ipv4_ = false;
   Neighbours* neighbours_ = nullptr;
   GuestMemory shown_;  // the service's memory, as this adapter has it
   std::unique_ptr<verbs::FabricPort> fabric_;

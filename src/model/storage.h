@@ -33,7 +33,7 @@ struct VmhbaSetting {
   // The port group whose VMs and native endpoints are reached; empty: the host's built-in switch.
   std::string port_group{};
   // For targets that are no VM of ours, in a port group with native RoCE: "192.0.2.9/24"; empty:
-  // none, and such targets are not reached.
+  // none, and only those with link-local GIDs are reached.
   std::string ipv4{};
   std::string gateway{};  // empty: none
 

@@ -130,6 +130,7 @@ void Storage::make_vmhba(const VmhbaOrder& order) {
     made = vmhba ? Status() : std::unexpected(vmhba.error());
     if (made) parts_->vmhbas.emplace(order.number, std::move(*vmhba));
   }
+  std::erase_if(to_make_, [&](const VmhbaOrder& one) { return one.number == order.number; });
   if (made) {
     not_made_.erase(order.name);
     return;
@@ -144,11 +145,8 @@ void Storage::make_vmhba(const VmhbaOrder& order) {
 void Storage::make_missing(Instant now) {
   if (now < make_again_) return;
   make_again_ = kNever;
-  for (std::size_t left = to_make_.size(); left > 0; --left) {
-    const VmhbaOrder order = to_make_.front();
-    to_make_.erase(to_make_.begin());
-    make_vmhba(order);
-  }
+  const std::vector<VmhbaOrder> trying = to_make_;
+  for (const VmhbaOrder& order : trying) make_vmhba(order);
 }
 
 // The vmhba goes last: where memory runs out before, no path is left whose login is gone.
@@ -356,7 +354,7 @@ StorageReport Storage::report(bool of_devices) const {
     report.vmhbas.push_back({.name = order.name,
                              .initiator = vmhba->initiator_text(),
                              .counters = vmhba->counters(),
-                             .problem = vmhba->problem()});
+                             .problem = vmhba->problem(worker_.schedule().time())});
     for (const auto& [target_number, target] : vmhba->targets()) {
       const TargetAddress& address = target->facts().address;
       model::SrpTargetStatus told;

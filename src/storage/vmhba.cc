@@ -87,6 +87,7 @@ Status Vmhba::begin(host_verbs::ServiceMemory& memory, Instant now) {
       std::move(place->fabric), {.own = gid, .ipv4 = ipv4_gid_of(order_)});
   if (!adapter) return std::unexpected(adapter.error());
   adapter_ = std::move(*adapter);
+  take_ipv4();
   adapter_->use(this);
   ports_.attach_service(adapter_->adapter(), &resolver_);
   is_attached_ = true;
@@ -188,8 +189,8 @@ void Vmhba::add_named() {
 }
 
 // A target that answers with many made-up services has no more than a few, and leaves room for
-// others: of those that were found, one that is not logged in goes for one of another port. Any of
-// them goes for one that is named.
+// others: of those that were found, one that is not logged in goes for one of another port, or for
+// one that is named.
 bool Vmhba::make_room(const TargetAddress& address, bool is_named) {
   std::size_t of_port = 0;
   auto victim = targets_.end();
@@ -199,7 +200,7 @@ bool Vmhba::make_room(const TargetAddress& address, bool is_named) {
     const bool is_of_port = target.facts().address.gid == address.gid;
     if (is_of_port) ++of_port;
     const bool is_idle = target.state() != model::TargetState::kLoggedIn;
-    if (is_named ? is_idle || victim == targets_.end() : is_idle && !is_of_port) victim = known;
+    if (is_idle && (is_named || !is_of_port)) victim = known;
   }
   if (!is_named && of_port >= kMostOfPort) return false;
   if (targets_.size() < order_.most_targets) return true;
@@ -310,8 +311,10 @@ void Vmhba::try_missing() {
   const std::vector<verbs::Gid> gids = gids_of_network();
   for (auto& [number, target] : targets_) {
     const verbs::Gid& gid = target->facts().address.gid;
-    if (neighbour::is_link_local(gid.raw) && std::ranges::find(gids, gid) == gids.end())
-      target->look_again();
+    if (!neighbour::is_link_local(gid.raw) || std::ranges::find(gids, gid) != gids.end()) continue;
+    const auto way = adapter_->way_to(gid);
+    const bool is_native = !way || way->has_packets;
+    if (!is_native) target->look_again();
   }
 }
 
@@ -329,6 +332,7 @@ void Vmhba::look_at_network(Instant now) {
   if (!order_.is_up) return;
   if (const std::uint64_t epoch = ports_.directory().epoch(); epoch != network_epoch_) {
     network_epoch_ = epoch;
+    take_ipv4();
     // A guest that changes its GIDs all the time puts no search off.
     const Instant first = now + kFirstLook;
     const Instant next = discoveries_.empty() ? first : std::min(discoveries_.back(), first);
@@ -388,11 +392,22 @@ void Vmhba::pump(Instant now, verbs::Budget& budget) {
   adapter_->adapter().run(now, budget);
 }
 
-std::string Vmhba::problem() const {
-  if (!resolver_.rival()) return problem_;
+std::string Vmhba::problem(Instant now) const {
+  if (!ipv4_problem_.empty()) return ipv4_problem_;
+  const auto rival = resolver_.rival(now);
+  if (!rival || !problem_.empty()) return problem_;
   return fmt::format(
       "another station of the network, {:02x}, has the address {}, too: give one of them another",
-      fmt::join(*resolver_.rival(), ":"), format_ipv4(order_.ipv4->address));
+      fmt::join(*rival, ":"), format_ipv4(order_.ipv4->address));
+}
+
+// A guest can have it, and give it up.
+void Vmhba::take_ipv4() {
+  const Status bound = adapter_->bind_ipv4();
+  ipv4_problem_ = bound
+                      ? std::string()
+                      : fmt::format("its IPv4 address cannot be used: {}. Give one of them another",
+                                    bound.error().message);
 }
 
 std::map<std::string, std::uint64_t> Vmhba::counters() const {

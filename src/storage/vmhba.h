@@ -95,7 +95,7 @@ class Vmhba final : private host_verbs::Neighbours,
   // By which targets' access lists name it: "0xfe80...".
   std::string initiator_text() const { return srp::to_string(initiator()); }
   // Why some targets cannot be reached; empty: all can.
-  std::string problem() const;
+  std::string problem(Instant now) const;
 
  private:
   Vmhba(VmhbaOrder order, worker::PortTable& ports, TimerQueue& timers, Listener listener);
@@ -110,6 +110,7 @@ class Vmhba final : private host_verbs::Neighbours,
   void begin_discovery(Instant now);
   void look_at_network(Instant now);
   void take_named(Instant now);
+  void take_ipv4();
   // Whether one more may be added.
   bool make_room(const TargetAddress& address, bool is_named);
   void add_named();
@@ -148,6 +149,7 @@ class Vmhba final : private host_verbs::Neighbours,
   std::unique_ptr<connection::DeviceDiscovery> discovery_;
   std::map<std::uint32_t, std::unique_ptr<Target>> targets_;
   std::uint32_t next_target_ = 0;
+  std::string ipv4_problem_;          // why its address is not used
   std::string problem_;               // why some targets are left out
   std::uint64_t network_epoch_ = 0;   // for which discoveries are planned
   std::vector<Instant> discoveries_;  // planned, the last is the next one

@@ -179,11 +179,34 @@ TEST_F(VmhbaTest, OfNamedTargetsItHasAsManyAsItMay) {
     order.most_targets = 2;
     parts.one = parts.make(order);
     EXPECT_EQ(parts.one->targets().size(), 2u);
-    EXPECT_THAT(parts.one->problem(), testing::HasSubstr("max_srp_targets=2"));
+    EXPECT_THAT(parts.one->problem(parts.now), testing::HasSubstr("max_srp_targets=2"));
     order.named = {named(2), named(3)};
     parts.one->change(order, parts.now);
     EXPECT_EQ(parts.one->targets().size(), 2u);
-    EXPECT_EQ(parts.one->problem(), "");
+    EXPECT_EQ(parts.one->problem(parts.now), "");
+  });
+}
+
+// A guest that configures the address of a vmhba must not take its targets on VMs away.
+TEST_F(VmhbaTest, GoesOnWithoutAnAddressThatAnotherAdapterHasAndTakesItLater) {
+  run([](Parts& parts) {
+    verbs::Gid address;
+    address.raw = neighbour::address_of(0x0A00'0009);
+    auto place = parts.ports.join_service({.vm = "guest", .number = 0}, named(7).gid, {});
+    ASSERT_TRUE(place);
+    ASSERT_TRUE(place->fabric->announce(address, verbs::GidType::kRoceV2));
+    VmhbaOrder order = order_of(32);
+    order.ipv4 = Ipv4Interface{.address = 0x0A00'0009, .prefix = 24};
+    parts.one = parts.make(order);
+    ASSERT_NE(parts.one, nullptr);
+    EXPECT_TRUE(parts.pass(std::chrono::seconds(1)));
+    EXPECT_THAT(parts.one->problem(parts.now), testing::HasSubstr("IPv4 address cannot be used"));
+    place->fabric->withdraw(address, verbs::GidType::kRoceV2);
+    EXPECT_TRUE(parts.pass(std::chrono::seconds(1)));
+    EXPECT_EQ(parts.one->problem(parts.now), "");
+    EXPECT_FALSE(place->fabric->announce(address, verbs::GidType::kRoceV2)) << "it is the vmhba's";
+    place->fabric.reset();
+    parts.ports.forget_service(place->id);
   });
 }
 
