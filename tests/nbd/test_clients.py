@@ -135,7 +135,8 @@ class Patterns(DiskTest):
     def test_fio_verifies_what_it_wrote(self):
         disk = self.serve(size=32 * MIB)
         said = run("fio", "--name=verify", "--ioengine=nbd", f"--uri={disk.url()}", "--rw=randrw", "--bsrange=4k-256k", "--blockalign=4k",
-                   "--size=32m", "--iodepth=32", "--verify=crc32c", "--verify_state_save=0", "--verify_fatal=1", "--do_verify=1", "--randseed=7", "--fsync=64",
+                   "--size=32m", "--iodepth=32", "--verify=crc32c", "--verify_fatal=1", "--do_verify=1", "--randseed=7", "--fsync=64",
+                   "--verify_state_save=0",
                    "--output-format=json")
         job = json.loads(said[said.index("{"):])["jobs"][0]
         self.assertEqual(job["error"], 0)
