@@ -20,7 +20,6 @@ using model::ApiErrorCode;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Pair;
 
 class HostStorageTest : public testing::Test {
  protected:
@@ -54,7 +53,7 @@ class HostStorageTest : public testing::Test {
                     moved_.push_back(to_string(adapter));
                   }
                 },
-            .check_ipv4 = [this](const std::string& group) -> model::ApiResult<void> {
+            .check_ipv4 = [](const std::string& group) -> model::ApiResult<void> {
               if (group != "off") return {};
               return model::refuse(ApiErrorCode::kInvalidRequest, "RoCE is off there");
             },
