@@ -337,10 +337,12 @@ ApiResult<void> HostStorage::check_ipv4(const std::string& name,
 std::string HostStorage::ethernet_problem(const std::string& name) const {
   const model::AdapterName adapter{.vm = name, .number = 0};
   const auto info = told_.find(adapter);
-  if (info == told_.end()) return {};
+  const auto setting = settings_.find(name);
+  // What was set may have been forgotten since it was told.
+  if (info == told_.end() || setting == settings_.end()) return {};
   // Without an address, RoCE may be off.
   const bool is_wanted =
-      !settings_.at(name).ipv4.empty() || config_.check_ipv4(info->second.port_group);
+      !setting->second.ipv4.empty() || config_.check_ipv4(info->second.port_group);
   const std::string why = is_wanted ? config_.why_no_roce(adapter, info->second) : std::string();
   return why.empty() ? why : fmt::format("targets on an Ethernet are not reached: {}", why);
 }

@@ -175,6 +175,7 @@ TEST_F(HostStorageTest, AnotherPortInheritsNothing) {
   for (std::uint64_t number = 1; number <= model::kMaxVmhbas; ++number) {
     made_.all.push_back(port("other" + std::to_string(number), 0x0250'5600'0002'0000 + number));
   }
+  EXPECT_EQ(storage_->list_vmhbas()->size(), model::kMaxVmhbas) << "listed before it is applied";
   storage_->apply();
   EXPECT_EQ(storage_->list_vmhbas()->size(), model::kMaxVmhbas);
   EXPECT_THAT(storage_->in_port_groups(), IsEmpty());
